@@ -1,0 +1,229 @@
+"""The settings of a crawl: typed, read once, and handed out by part.
+
+Defaults < configuration file < environment < command line. All four spell an
+option the same way: `max_pages` here, `max_pages = 10` under `[scope]` in the
+file, `FREKI_MAX_PAGES`, `--max-pages`. A word that is none of ours is an error
+that names the nearest one that is.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+from freki.errors import BadConfig
+
+DEFAULT_AGENT = "Freki/0.1 (+https://freki.example/about)"
+
+Natural = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+Printable = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[\x20-\x7e]+$")]
+
+
+class Scope(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which URLs belong to the crawl."""
+
+    depth: Annotated[
+        Natural | None, Meta(description="follow links this many steps from the start URLs")
+    ] = None
+    max_pages: Annotated[
+        Count | None, Meta(description="store exactly this many pages, then stop")
+    ] = None
+    scope: Annotated[
+        Literal["page", "folder", "host", "site", "any"],
+        Meta(description="how far from the start URL: page, folder, host, site or any"),
+    ] = "host"
+
+
+class Politeness(Struct, frozen=True, forbid_unknown_fields=True):
+    """How hosts are treated."""
+
+    delay: Annotated[
+        Seconds | None,
+        Meta(description="seconds between two requests to a host; by default as it can take"),
+    ] = None
+    min_delay: Annotated[Seconds, Meta(description="the shortest pause that is learnt by itself")] = 0.25
+    max_delay: Annotated[Seconds, Meta(description="the longest pause that is learnt by itself")] = 30.0
+    concurrency: Annotated[
+        Count | None,
+        Meta(description="requests at once per host; by default 1, or 16 with --delay 0"),
+    ] = None
+    user_agent: Annotated[
+        Printable, Meta(description="who we say we are")
+    ] = DEFAULT_AGENT
+
+    @property
+    def shared(self) -> bool:
+        """A host without delay may be worked on by several workers at once."""
+        return self.delay == 0
+
+    @property
+    def requests_per_host(self) -> int:
+        if self.concurrency is not None:
+            return self.concurrency
+        return 16 if self.shared else 1
+
+
+class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
+    """How bytes are got."""
+
+    connections: Annotated[Count, Meta(description="connections at once, to all hosts")] = 256
+    timeout: Annotated[
+        Positive, Meta(description="seconds for a whole answer")
+    ] = 60.0
+    connect_timeout: Annotated[
+        Positive, Meta(description="seconds to connect, TLS included")
+    ] = 10.0
+    min_speed: Annotated[
+        Natural, Meta(description="give up below this many bytes a second for 20 seconds")
+    ] = 100
+    max_body: Annotated[Count, Meta(description="bytes of a body after decoding")] = 10 * 2**20
+    max_redirects: Annotated[
+        Natural, Meta(description="redirects in a row; each is a URL of its own")
+    ] = 10
+    attempts: Annotated[Count, Meta(description="tries before a URL counts as failed")] = 3
+    http: Annotated[
+        Literal["1.1", "2", "3"], Meta(description="highest HTTP version to use")
+    ] = "2"
+    insecure: Annotated[bool, Meta(description="accept TLS certificates that do not verify")] = False
+
+
+class Keeping(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of a page."""
+
+    keep: Annotated[
+        Literal["all", "html", "none"], Meta(description="which bodies are stored: all, html or none")
+    ] = "all"
+    durability: Annotated[
+        Literal["process", "power"],
+        Meta(description="what a commit survives: the death of the process, or a power cut"),
+    ] = "process"
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """All settings of a crawl, by part."""
+
+    scope: Scope = Scope()
+    politeness: Politeness = Politeness()
+    fetching: Fetching = Fetching()
+    keeping: Keeping = Keeping()
+
+
+class Option(NamedTuple):
+    """One option as every surface shows it."""
+
+    part: str
+    name: str
+    help: str
+    default: Any  # of whatever type the field has
+    type: Any
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return "FREKI_" + self.name.upper()
+
+
+def options() -> Iterator[Option]:
+    """Every option of a crawl, in the order of the parts."""
+    for part in msgspec.structs.fields(Settings):
+        for field in msgspec.structs.fields(part.type):
+            kind, note = _annotation(field.type)
+            yield Option(part.name, field.name, note, field.default, kind)
+
+
+def _annotation(kind: Any) -> tuple[Any, str]:
+    """The plain type and the description inside nested `Annotated`s."""
+    note = ""
+    while hasattr(kind, "__metadata__"):
+        for meta in kind.__metadata__:
+            note = note or getattr(meta, "description", None) or ""
+        kind = kind.__origin__
+    return kind, note
+
+
+Layer = Mapping[str, Mapping[str, object]]
+"""Settings of one source, by part: what the TOML file holds."""
+
+
+def settings(*layers: Layer) -> Settings:
+    """Later layers win, field by field."""
+    merged: dict[str, dict[str, object]] = {}
+    for layer in layers:
+        for part, fields in layer.items():
+            merged.setdefault(part, {}).update(fields)
+    try:
+        return msgspec.convert(merged, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadConfig(_explained(str(error))) from None
+
+
+def from_file(path: Path) -> Layer:
+    """The settings of a TOML file; every table and key must be one of ours."""
+    try:
+        with path.open("rb") as file:
+            layer = tomllib.load(file)
+    except OSError as error:
+        raise BadConfig(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path} is not valid TOML: {error}") from None
+    known = {option.name: option.part for option in options()}
+    parts = set(known.values())
+    for part, fields in layer.items():
+        if part not in parts:
+            where = f" (it belongs under [{known[part]}])" if part in known else ""
+            raise BadConfig(f"{path}: unknown table or key {part!r}{where or nearest(part, parts)}")
+        if not isinstance(fields, dict):
+            raise BadConfig(f"{path}: [{part}] must be a table")
+        for name in fields:
+            if known.get(name) != part:
+                inside = [option for option, owner in known.items() if owner == part]
+                raise BadConfig(f"{path}: unknown key {name!r} in [{part}]{nearest(name, inside)}")
+    return layer
+
+
+def from_environment(environment: Mapping[str, str]) -> Layer:
+    """The settings in variables that start with FREKI_."""
+    known = {option.variable: option for option in options()}
+    layer: dict[str, dict[str, object]] = {}
+    for variable, text in environment.items():
+        if not variable.startswith("FREKI_"):
+            continue
+        option = known.get(variable)
+        if option is None:
+            raise BadConfig(f"unknown variable {variable}{nearest(variable, known)}")
+        layer.setdefault(option.part, {})[option.name] = text
+    return layer
+
+
+def from_flags(flags: Mapping[str, object]) -> Layer:
+    """The settings given on the command line: option name to value, None where not given."""
+    layer: dict[str, dict[str, object]] = {}
+    for option in options():
+        if (value := flags.get(option.name)) is not None:
+            layer.setdefault(option.part, {})[option.name] = value
+    return layer
+
+
+def nearest(word: str, known: Mapping[str, object] | Iterator[str] | set[str] | list[str]) -> str:
+    """` (did you mean …?)`, or nothing where nothing is near."""
+    match = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {match[0]}?)" if match else ""
+
+
+def _explained(error: str) -> str:
+    """msgspec's message with the option as the user spells it in place of a path."""
+    message, _, path = error.partition(" - at `$.")
+    if not path:
+        return error
+    name = path.rstrip("`").split(".")[-1]
+    return f"--{name.replace('_', '-')}: {message[0].lower()}{message[1:]}"

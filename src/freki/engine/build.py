@@ -1,0 +1,125 @@
+"""The only wiring: settings in, a worker out."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from freki.admit.gate import Gate
+from freki.config import Settings
+from freki.engine import verdict
+from freki.engine.crawl import Worker
+from freki.engine.journey import Steps
+from freki.engine.pulse import Pulse
+from freki.extract.page import extract
+from freki.fetch.http import Http
+from freki.fetch.middleware import compose, with_deadline
+from freki.ledger.buffered import Buffered
+from freki.ledger.crawls import Crawl, start_pages
+from freki.ledger.policy import Agenda, Manners
+from freki.ledger.sqlite import SqliteLedger, Terms
+from freki.ledger.store import open_store
+from freki.messages import Batch, Claim, Failure, Response
+from freki.steps import Verdict
+
+# Seconds a lease lives. Three renewals fit into it, so that one that is late loses nothing.
+LEASE = 30.0
+
+# Seconds beyond the timeout of the client after which a fetch is given up from outside.
+GRACE = 5.0
+
+# Seconds that Ctrl-C gives to what is in flight.
+DRAIN = 30.0
+
+
+def terms(settings: Settings) -> Terms:
+    """What the ledger must know of the settings."""
+    polite = settings.politeness
+    return Terms(
+        max_pages=settings.scope.max_pages,
+        max_depth=settings.scope.depth,
+        exclusive=not polite.shared,
+        rest=0.0 if polite.shared else max(polite.delay or 0.0, polite.min_delay),
+        per_host=128 if polite.shared else 8,
+        lease=LEASE,
+        keep=settings.keeping.keep,
+    )
+
+
+@asynccontextmanager
+async def worker(
+    crawl: Crawl, store: Path, seeds: Sequence[str], settings: Settings
+) -> AsyncIterator[tuple[Worker, Pulse]]:
+    """A worker on a crawl of a SQLite store, with its connections; closed at the end."""
+    clock = steady_clock()
+    db = open_store(store, durability=settings.keeping.durability)
+    http = Http(
+        settings.fetching, settings.politeness.user_agent, settings.politeness.requests_per_host
+    )
+    with ThreadPoolExecutor(1, "ledger") as thread:
+        try:
+            loop = asyncio.get_running_loop()
+            ledger = await loop.run_in_executor(
+                thread, SqliteLedger, db, str(store), crawl.id, terms(settings)
+            )
+            starts = [*seeds, *start_pages(db, crawl.id)]
+            gate = Gate(settings.scope, starts, settings.fetching.max_redirects)
+            await loop.run_in_executor(thread, _sow, ledger, gate, seeds, clock())
+            pulse = Pulse()
+            steps = Steps(
+                fetch=compose(http.fetch, with_deadline(settings.fetching.timeout + GRACE)),
+                extract=extract,
+                gate=gate,
+                judge=judge(settings.fetching.attempts),
+                agenda=Agenda(manners(settings)),
+                ledger=Buffered(ledger, clock, thread),
+                pulse=pulse,
+                clock=clock,
+            )
+            yield _worker(steps, settings), pulse
+        finally:
+            http.close()
+            db.close()
+
+
+def _worker(steps: Steps, settings: Settings) -> Worker:
+    return Worker(
+        steps,
+        connections=settings.fetching.connections,
+        exclusive=not settings.politeness.shared,
+        renew_every=LEASE / 3,
+        drain=DRAIN,
+    )
+
+
+def _sow(ledger: SqliteLedger, gate: Gate, seeds: Sequence[str], now: float) -> None:
+    """Put the start URLs into the ledger; those it knows change nothing."""
+    session = ledger.join(now)
+    ledger.commit(session, Batch(now, discoveries=[gate.seed(url) for url in seeds]))
+    ledger.leave(session, now)
+
+
+def manners(settings: Settings) -> Manners:
+    """The promises to hosts."""
+    polite = settings.politeness
+    return Manners(polite.delay, polite.min_delay, polite.max_delay, polite.requests_per_host)
+
+
+def judge(attempts: int) -> Callable[[Claim, Response | Failure, float], Verdict]:
+    """The verdict with its settings and its dice."""
+
+    def decide(claim: Claim, answer: Response | Failure, now: float) -> Verdict:
+        return verdict.judge(claim, answer, now, attempts, random.random())  # noqa: S311 - jitter
+
+    return decide
+
+
+def steady_clock() -> Callable[[], float]:
+    """The date, counted from the start by the monotonic clock: nobody can set it back or forth."""
+    started = time.time() - time.monotonic()
+    return lambda: started + time.monotonic()
+
+

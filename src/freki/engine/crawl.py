@@ -1,0 +1,203 @@
+"""The loop of a worker: claim, send out what may go out, wait for something to change."""
+
+import asyncio
+from contextlib import suppress
+from enum import StrEnum
+
+from freki.engine.journey import Steps, journey
+from freki.errors import LeaseLost, StoreError
+from freki.messages import Claim
+from freki.steps import Work
+
+# Hosts a worker holds at once. With the default pause of some seconds between two requests,
+# this many keep 256 connections busy, and cost 8 MB with their claims.
+MAX_HOSTS = 4096
+HOSTS_PER_CLAIM = 256
+
+# Claims of shared hosts in hand below which more are fetched: a claim takes about a
+# millisecond, in which some ten of these are used up.
+LOW_WATER = 64
+
+# Seconds after which a worker with nothing to do looks again: others may have found links.
+LOOK_AGAIN = 1.0
+
+# Keeps a loop that waits for a date from spinning on the clock's resolution.
+SHORTEST_WAIT = 0.001
+
+
+class Ending(StrEnum):
+    """How a crawl's work came to an end."""
+
+    finished = "finished"
+    limited = "limited"  # a limit leaves URLs waiting
+    interrupted = "interrupted"
+
+
+class Worker:
+    """Works on one crawl until there is nothing left, a limit is reached, or it is stopped."""
+
+    def __init__(
+        self, steps: Steps, *, connections: int, exclusive: bool, renew_every: float, drain: float
+    ) -> None:
+        self._steps = steps
+        self._connections = connections
+        self._exclusive = exclusive
+        self._renew_every = renew_every
+        self._drain = drain
+        self._changed = asyncio.Event()
+        self._claiming = False
+        self._claim_after = 0.0
+        self._stop_at: float | None = None
+        self.work = Work([])
+
+    def __repr__(self) -> str:
+        return f"<Worker {self._steps.agenda!r} {self._steps.ledger!r}>"
+
+    def stop(self) -> None:
+        """Take nothing new; what is in flight has some seconds to end."""
+        if self._stop_at is None:
+            self._stop_at = self._steps.clock() + self._drain
+        self._changed.set()
+
+    async def run(self) -> Ending:
+        ending = None
+        while ending is None:
+            try:
+                ending = await self._session()
+            except* LeaseLost:
+                # We were taken for dead, and somebody else has our claims. Nothing of ours was
+                # stored since, so nothing of it may be remembered either.
+                self._steps.agenda.clear()
+                self._steps.gate.forget()
+                self._steps.ledger.forget()
+                self._claiming = False
+        return ending
+
+    async def _session(self) -> Ending:
+        """From joining the crawl to leaving it."""
+        ledger = self._steps.ledger
+        ledger.on_commit = self._on_commit
+        await ledger.join()
+        try:
+            async with asyncio.TaskGroup() as group:
+                background = [
+                    group.create_task(ledger.write(), name="write"),
+                    group.create_task(self._renew(), name="renew"),
+                ]
+                ending = await self._crawl(group)
+                await ledger.drain()
+                for task in background:
+                    task.cancel()
+        finally:
+            # A store that cannot be written has said so already; our leases end by themselves.
+            with suppress(StoreError):
+                await ledger.leave()
+        return ending
+
+    async def _crawl(self, group: asyncio.TaskGroup) -> Ending:
+        agenda = self._steps.agenda
+        travels: set[asyncio.Task[None]] = set()
+        while True:
+            self._changed.clear()
+            if self._stop_at is not None:
+                await self._drained(travels, self._stop_at)
+                return Ending.interrupted
+            self._send_out(group, travels)
+            if not agenda.active and not agenda.waiting and not self._claiming:
+                if (ending := await self._look_around()) is not None:
+                    return ending
+            elif self._wants_claims():
+                self._claiming = True
+                group.create_task(self._claim(), name="claim")
+            await self._wait()
+
+    def _send_out(self, group: asyncio.TaskGroup, travels: set[asyncio.Task[None]]) -> None:
+        """Start a journey for every claim that may go out now."""
+        agenda, now = self._steps.agenda, self._steps.clock()
+        while len(travels) < self._connections and self._stop_at is None:
+            claim = agenda.take(now)
+            if claim is None:
+                return
+            travel = group.create_task(self._travel(claim, group, travels))
+            travels.add(travel)
+            travel.add_done_callback(travels.discard)
+
+    async def _travel(
+        self, claim: Claim, group: asyncio.TaskGroup, travels: set[asyncio.Task[None]]
+    ) -> None:
+        await journey(claim, self._steps)
+        # The next one starts here; the loop wakes only when there is more to do than that.
+        self._send_out(group, travels)
+        agenda = self._steps.agenda
+        if agenda.waiting < LOW_WATER or agenda.is_hungry or self._stop_at is not None:
+            self._changed.set()
+
+    def _wants_claims(self) -> bool:
+        agenda = self._steps.agenda
+        if self._claiming:
+            return False
+        if agenda.is_hungry:
+            return True
+        if self._steps.clock() < self._claim_after:
+            return False
+        return agenda.hosts < MAX_HOSTS if self._exclusive else agenda.waiting < LOW_WATER
+
+    async def _claim(self) -> Work:
+        agenda, ledger = self._steps.agenda, self._steps.ledger
+        refill = agenda.hungry()
+        room = HOSTS_PER_CLAIM
+        if self._exclusive:
+            room = min(room, MAX_HOSTS - agenda.hosts)
+        self._claim_after = now = self._steps.clock()
+        work = await ledger.claim(room, refill)
+        agenda.add(work.hosts)
+        agenda.drop(rest.host for rest in refill)
+        if len(work.hosts) < room:  # all there is for now; a commit or a date brings more
+            soon = now + LOOK_AGAIN
+            self._claim_after = max(self._claim_after, min(work.next_due or soon, soon))
+        self.work = work
+        self._claiming = False
+        self._changed.set()
+        return work
+
+    async def _look_around(self) -> Ending | None:
+        """Nothing is in hand: is there more, will there be, or was that all?"""
+        await self._steps.ledger.drain()
+        if self._stop_at is not None:
+            return None
+        work = await self._claim()
+        if work.hosts:
+            return None
+        self._changed.clear()
+        if work.open == 0:
+            return Ending.finished
+        if work.limit_reached and work.leased == 0:
+            return Ending.limited
+        return None
+
+    async def _wait(self) -> None:
+        """Until something changed, a host has rested, or it is time to look again."""
+        agenda, now = self._steps.agenda, self._steps.clock()
+        until = max(self._claim_after, now + SHORTEST_WAIT)
+        next_at = agenda.next_at()
+        if next_at is not None and agenda.active < self._connections:
+            until = min(until, next_at)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, until - now)):
+                await self._changed.wait()
+
+    async def _drained(self, travels: set[asyncio.Task[None]], until: float) -> None:
+        """Let journeys end until the deadline; the URLs of the others stay ours to give back."""
+        if travels:
+            await asyncio.wait(travels, timeout=max(0.0, until - self._steps.clock()))
+        for travel in travels:
+            travel.cancel()
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._renew_every)
+            await self._steps.ledger.renew()
+
+    def _on_commit(self) -> None:
+        self._claim_after = 0.0
+        self._changed.set()

@@ -1,0 +1,64 @@
+"""What a worker has done so far, counted as it happens, for whoever watches."""
+
+from collections import Counter
+from heapq import nlargest
+
+from msgspec import Struct
+
+from freki.messages import Claim, Failure, Outcome, Response, State
+from freki.url import split
+
+# Hosts whose response time is remembered. A watcher sees the slowest few; on a broad crawl
+# the ones heard of last stand for all.
+MAX_HOSTS = 1000
+
+
+class Beat(Struct, frozen=True):
+    """The counts at one moment."""
+
+    fetched: int  # answers and failures
+    pages: int  # stored, redirects not counted
+    failed: int
+    retried: int
+    wire_bytes: int
+    statuses: dict[str, int]  # "2xx" and so on
+    slowest: list[tuple[str, float]]  # host and its response time in seconds
+
+
+class Pulse:
+    """Counts outcomes; a look at it costs nothing to the crawl."""
+
+    def __init__(self) -> None:
+        self._states: Counter[State] = Counter()
+        self._statuses: Counter[int] = Counter()
+        self._seconds: dict[str, float] = {}
+        self._redirects = 0
+        self._wire_bytes = 0
+
+    def __repr__(self) -> str:
+        return f"<Pulse {self.statistics()}>"
+
+    def note(self, claim: Claim, answer: Response | Failure, outcome: Outcome) -> None:
+        self._states[outcome.state] += 1
+        if isinstance(answer, Failure):
+            return
+        status = answer.status // 100
+        self._statuses[status] += 1
+        self._redirects += status == 3 and outcome.state is State.done
+        self._wire_bytes += answer.wire_bytes
+        origin = split(claim.url).origin
+        before = self._seconds.get(origin, answer.timings.total)
+        self._seconds[origin] = before + 0.2 * (answer.timings.total - before)
+        if len(self._seconds) > MAX_HOSTS:
+            del self._seconds[next(iter(self._seconds))]
+
+    def statistics(self) -> Beat:
+        return Beat(
+            fetched=self._states.total(),
+            pages=self._states[State.done] - self._redirects,
+            failed=self._states[State.failed],
+            retried=self._states[State.waiting],
+            wire_bytes=self._wire_bytes,
+            statuses={f"{kind}xx": count for kind, count in sorted(self._statuses.items())},
+            slowest=nlargest(3, self._seconds.items(), key=lambda host: host[1]),
+        )

@@ -1,0 +1,68 @@
+"""What we, or our user, did wrong. What the web does is a value: see `messages.Failure`.
+
+    FrekiError
+    ├── BadInput            the caller must change something
+    │   ├── BadUrl          not a URL we can crawl
+    │   └── BadConfig       an option or a configuration file
+    ├── StoreError          the ledger's database
+    │   ├── StoreUnreachable  cannot be opened, created or written
+    │   ├── NotAStore       a file that is something else
+    │   ├── StoreTooNew     written by a later version of Freki
+    │   ├── StoreDamaged    the database says so itself
+    │   ├── StoreFull       no room on the device
+    │   └── StoreBusy       held by another process for too long
+    ├── CrawlRunning        another process works on this crawl
+    └── LeaseLost           our session was taken over; its late commits change nothing
+"""
+
+
+class FrekiError(Exception):
+    """The root of all errors Freki raises on purpose. Its text is for the user."""
+
+
+class BadInput(FrekiError):
+    """The caller must change something."""
+
+
+class BadUrl(BadInput):
+    """Not a URL Freki can crawl."""
+
+
+class BadConfig(BadInput):
+    """An option or a configuration file is wrong."""
+
+
+class StoreError(FrekiError):
+    """The database of the ledger."""
+
+
+class StoreUnreachable(StoreError):
+    """The store cannot be opened, created or written."""
+
+
+class NotAStore(StoreError):
+    """The file is something else than a store of Freki."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a later version of Freki."""
+
+
+class StoreDamaged(StoreError):
+    """The database reports that it is damaged."""
+
+
+class StoreFull(StoreError):
+    """There is no room left on the device of the store."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the store for longer than we wait."""
+
+
+class CrawlRunning(FrekiError):
+    """Another process works on this crawl."""
+
+
+class LeaseLost(FrekiError):
+    """The session was taken over by another worker; nothing of the batch was stored."""

@@ -1,0 +1,64 @@
+"""Which characters the bytes of an answer are, by the rules that browsers follow.
+
+WHATWG HTML 13.2.3.2, first answer wins: a byte-order mark, the charset of the
+HTTP header, what the first 1024 bytes declare, a guess from the bytes. The mark,
+`<meta>` and the guess are the parser's own; here is what it leaves to its caller.
+Names are those of the WHATWG Encoding standard: `UTF-8`, `windows-1252`.
+"""
+
+import re
+from functools import lru_cache
+
+from turbohtml import parse
+from turbohtml.detect import detect
+
+_PRESCAN = 1024  # bytes in which a declaration must stand
+
+_PARAMETER = re.compile(r';\s*+charset\s*+=\s*+["\']?([^;"\']{1,40}+)', re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([!-~]{1,40}?)[\"']")
+_MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
+
+
+def declared(content_type: str) -> str | None:
+    """The charset a Content-Type header names; None where it names none that browsers know."""
+    parameter = _PARAMETER.search(content_type)
+    return _known(parameter[1]) if parameter else None
+
+
+def announced(body: bytes, content_type: str) -> str | None:
+    """What header or XML declaration say; None leaves it to mark, `<meta>` and guess."""
+    return declared(content_type) or _by_xml_declaration(body)
+
+
+def decode(body: bytes, content_type: str) -> tuple[str, str]:
+    """The text of a body and the name of its charset; what is no character becomes U+FFFD."""
+    if not body.startswith(_MARKS) and (name := announced(body, content_type)):
+        return body.decode(f"whatwg-{name}"), name  # a codec that `turbohtml.detect` brings
+    found = detect(body)
+    name = (found.encoding or "UTF-8").removesuffix("-SIG")
+    text = body.decode(found.codec or "utf-8")
+    return text.removeprefix("\ufeff"), name
+
+
+@lru_cache(maxsize=1024)
+def _known(label: str) -> str | None:
+    # Not `codecs.lookup`: it imports a module by that name, and remembers each name for ever.
+    try:
+        return parse(b"", encoding=label).encoding
+    except (LookupError, ValueError):
+        return None
+
+
+def _by_xml_declaration(body: bytes) -> str | None:
+    """WHATWG HTML 13.2.3.2, "get an XML encoding"; a `<meta>` beside it wins."""
+    head = body[:_PRESCAN]
+    if head.startswith(b"<\0?\0x\0"):
+        return "UTF-16LE"
+    if head.startswith(b"\0<\0?\0x"):
+        return "UTF-16BE"
+    declaration = _XML_ENCODING.match(head)
+    if declaration is None or b"charset" in head.lower():
+        return None
+    name = _known(declaration[1].decode("ascii"))
+    # The declaration could be read as ASCII, so it cannot be true.
+    return "UTF-8" if name in ("UTF-16LE", "UTF-16BE") else name

@@ -1,0 +1,213 @@
+"""HTTP by libcurl, driven by the event loop.
+
+libcurl says which sockets it waits for and when its next timer is due; the loop tells it when
+that comes. Nothing polls, and no request has a thread. One `Http` is one connection pool, DNS
+cache and cookie jar.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pycurl
+
+from freki.config import Fetching
+from freki.fetch.body import Intake
+from freki.messages import Claim, Failure, Reason, Response, Timings
+
+# A host that sends less than the limit for this long is given up.
+SLOW_SECONDS = 20
+
+# Addresses live for a minute: long enough that a crawl of one host asks once a minute, short
+# enough to follow a host that moves.
+DNS_SECONDS = 60
+
+_VERSIONS = {
+    "1.1": pycurl.CURL_HTTP_VERSION_1_1,
+    "2": pycurl.CURL_HTTP_VERSION_2TLS,
+    "3": pycurl.CURL_HTTP_VERSION_3,
+}
+_VERSION_NAMES = {10: "1.0", 1: "1.0", 2: "1.1", 3: "2", 30: "3"}
+
+# https://curl.se/libcurl/c/libcurl-errors.html; what is not listed is `protocol`.
+_REASONS = {
+    pycurl.E_COULDNT_RESOLVE_HOST: Reason.dns,
+    pycurl.E_COULDNT_RESOLVE_PROXY: Reason.dns,
+    pycurl.E_COULDNT_CONNECT: Reason.connect,
+    pycurl.E_INTERFACE_FAILED: Reason.connect,
+    pycurl.E_OPERATION_TIMEDOUT: Reason.timeout,
+    pycurl.E_PARTIAL_FILE: Reason.incomplete,
+    pycurl.E_GOT_NOTHING: Reason.incomplete,
+    pycurl.E_SEND_ERROR: Reason.incomplete,
+    pycurl.E_RECV_ERROR: Reason.incomplete,
+    pycurl.E_BAD_CONTENT_ENCODING: Reason.decode,
+    pycurl.E_FILESIZE_EXCEEDED: Reason.too_large,
+    pycurl.E_SSL_CONNECT_ERROR: Reason.tls,
+    pycurl.E_SSL_ENGINE_NOTFOUND: Reason.tls,
+    pycurl.E_SSL_ENGINE_SETFAILED: Reason.tls,
+    pycurl.E_SSL_CERTPROBLEM: Reason.tls,
+    pycurl.E_SSL_CIPHER: Reason.tls,
+    pycurl.E_PEER_FAILED_VERIFICATION: Reason.tls,
+    pycurl.E_USE_SSL_FAILED: Reason.tls,
+    pycurl.E_SSL_CACERT_BADFILE: Reason.tls,
+    pycurl.E_SSL_SHUTDOWN_FAILED: Reason.tls,
+    pycurl.E_SSL_CRL_BADFILE: Reason.tls,
+    pycurl.E_SSL_ISSUER_ERROR: Reason.tls,
+    pycurl.E_SSL_INVALIDCERTSTATUS: Reason.tls,
+}
+
+
+class Http:
+    """The HTTP client of one worker. `fetch` is a `steps.Fetch`."""
+
+    def __init__(self, settings: Fetching, user_agent: str, per_host: int) -> None:
+        self._settings = settings
+        self._user_agent = user_agent
+        self._loop = asyncio.get_running_loop()
+        self._free: list[pycurl.Curl] = []
+        self._waiting: dict[pycurl.Curl, asyncio.Future[tuple[int, str]]] = {}
+        self._timer: asyncio.Handle | None = None
+        self._share = pycurl.CurlShare()
+        self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
+        self._multi = multi = pycurl.CurlMulti()
+        multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, settings.connections)
+        multi.setopt(pycurl.M_MAX_HOST_CONNECTIONS, per_host)
+        multi.setopt(pycurl.M_MAXCONNECTS, settings.connections)
+
+    def __repr__(self) -> str:
+        return f"<Http in_flight={len(self._waiting)} idle_handles={len(self._free)}>"
+
+    async def fetch(self, claim: Claim) -> Response | Failure:
+        curl = self._free.pop() if self._free else self._new_handle()
+        intake = Intake(self._settings.max_body)
+        curl.setopt(pycurl.URL, claim.url)
+        curl.setopt(pycurl.WRITEFUNCTION, intake.write)
+        curl.setopt(pycurl.HEADERFUNCTION, intake.header)
+        done = self._waiting[curl] = self._loop.create_future()
+        self._multi.add_handle(curl)
+        try:
+            code, message = await done
+        except asyncio.CancelledError:
+            if self._waiting.pop(curl, None):
+                self._multi.remove_handle(curl)
+                self._free.append(curl)
+            raise
+        answer = _answer(curl, claim.url, intake, code, message)
+        self._free.append(curl)
+        return answer
+
+    def close(self) -> None:
+        """End every transfer and close every connection."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for curl, done in self._waiting.items():
+            self._multi.remove_handle(curl)
+            done.cancel()
+        for curl in [*self._waiting, *self._free]:
+            curl.close()
+        self._multi.close()
+        self._share.close()
+
+    def _new_handle(self) -> pycurl.Curl:
+        """Everything that is the same for all requests, set once."""
+        settings, curl = self._settings, pycurl.Curl()
+        options: dict[int, Any] = {
+            pycurl.NOSIGNAL: 1,
+            pycurl.SHARE: self._share,
+            pycurl.COOKIEFILE: "",  # switches the jar on and reads no file
+            pycurl.USERAGENT: self._user_agent,
+            pycurl.HTTPHEADER: [
+                "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+            ],
+            pycurl.ACCEPT_ENCODING: "",  # all that this libcurl can decode
+            pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
+            pycurl.PROXY: "",  # none from the environment
+            pycurl.NETRC: pycurl.NETRC_IGNORED,
+            pycurl.PATH_AS_IS: 1,
+            pycurl.HTTP_VERSION: _VERSIONS[settings.http],
+            pycurl.CONNECTTIMEOUT_MS: int(settings.connect_timeout * 1000),
+            pycurl.TIMEOUT_MS: int(settings.timeout * 1000),
+            pycurl.LOW_SPEED_LIMIT: settings.min_speed,
+            pycurl.LOW_SPEED_TIME: SLOW_SECONDS,
+            pycurl.DNS_CACHE_TIMEOUT: DNS_SECONDS,
+            pycurl.SSL_VERIFYPEER: 0 if settings.insecure else 1,
+            pycurl.SSL_VERIFYHOST: 0 if settings.insecure else 2,
+        }
+        for option, value in options.items():
+            curl.setopt(option, value)
+        return curl
+
+    def _on_socket(self, event: int, fd: int, _multi: object, _data: object) -> None:
+        loop = self._loop
+        if event == pycurl.POLL_REMOVE:
+            loop.remove_reader(fd)
+            loop.remove_writer(fd)
+            return
+        if event & pycurl.POLL_IN:
+            loop.add_reader(fd, self._act, fd, pycurl.CSELECT_IN)
+        else:
+            loop.remove_reader(fd)
+        if event & pycurl.POLL_OUT:
+            loop.add_writer(fd, self._act, fd, pycurl.CSELECT_OUT)
+        else:
+            loop.remove_writer(fd)
+
+    def _on_timer(self, milliseconds: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if milliseconds >= 0:
+            call: Callable[..., object] = self._act
+            self._timer = self._loop.call_later(
+                milliseconds / 1000, call, pycurl.SOCKET_TIMEOUT, 0
+            )
+
+    def _act(self, fd: int, event: int) -> None:
+        self._multi.socket_action(fd, event)
+        left = 1
+        while left:
+            left, succeeded, failed = self._multi.info_read()
+            for curl in succeeded:
+                self._finish(curl, 0, "")
+            for curl, code, message in failed:
+                self._finish(curl, code, message)
+
+    def _finish(self, curl: pycurl.Curl, code: int, message: str) -> None:
+        self._multi.remove_handle(curl)
+        done = self._waiting.pop(curl)
+        if not done.done():
+            done.set_result((code, message))
+
+
+def _answer(
+    curl: pycurl.Curl, url: str, intake: Intake, code: int, message: str
+) -> Response | Failure:
+    info = curl.getinfo
+    timings = Timings(
+        info(pycurl.NAMELOOKUP_TIME),
+        info(pycurl.CONNECT_TIME),
+        info(pycurl.APPCONNECT_TIME),
+        info(pycurl.STARTTRANSFER_TIME),
+        info(pycurl.TOTAL_TIME),
+    )
+    status = info(pycurl.RESPONSE_CODE)
+    if code:
+        return _failure(code, message, intake, timings, status)
+    wire_bytes = info(pycurl.HEADER_SIZE) + int(info(pycurl.SIZE_DOWNLOAD))
+    http = _VERSION_NAMES.get(info(pycurl.INFO_HTTP_VERSION), "?")
+    return intake.response(url, status, timings, wire_bytes, http, info(pycurl.PRIMARY_IP))
+
+
+def _failure(
+    code: int, message: str, intake: Intake, timings: Timings, status: int
+) -> Failure:
+    reason = _REASONS.get(code, Reason.protocol)
+    if intake.too_large:
+        reason, message = Reason.too_large, f"the body is larger than {intake.limit} bytes"
+    elif code == pycurl.E_RECV_ERROR and "header" in message:
+        reason = Reason.too_large
+    elif reason is Reason.timeout and "too slow" in message:
+        reason = Reason.too_slow
+    return Failure(reason, message, timings, status)

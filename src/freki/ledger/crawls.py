@@ -1,0 +1,116 @@
+"""The crawls of a store: begun, continued, ended."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from freki.config import Settings
+from freki.errors import BadInput, CrawlRunning
+from freki.ledger.alive import surely_dead
+from freki.ledger.statements import statements
+from freki.ledger.store import translated
+
+SQL: Final = statements("crawls.sql")
+
+
+class Crawl(Struct, frozen=True, array_like=True):
+    """A run of a named crawl."""
+
+    id: int
+    name: str
+    run: int
+    settings: Settings
+    seeds: list[str]
+    status: str  # running, finished, limited or interrupted
+    started_at: float
+    ended_at: float | None
+    seconds: float
+    wire_bytes: int
+
+    @property
+    def is_over(self) -> bool:
+        return self.status == "finished"
+
+
+def find(db: sqlite3.Connection, name: str) -> Crawl | None:
+    """The latest run of a crawl."""
+    return _crawl(db.execute(SQL["crawl_latest"], (name,)).fetchone())
+
+
+def newest(db: sqlite3.Connection) -> Crawl | None:
+    """The crawl that was begun last."""
+    return _crawl(db.execute(SQL["crawl_newest"]).fetchone())
+
+
+def names(db: sqlite3.Connection) -> list[str]:
+    """Every crawl of the store, newest first."""
+    return [name for (name,) in db.execute(SQL["crawl_names"])]
+
+
+def begin(
+    db: sqlite3.Connection, name: str, seeds: Sequence[str], settings: Settings, now: float
+) -> Crawl:
+    """A new run of the crawl of that name."""
+    with translated(name):
+        row = (name, name, _json(settings), _json(list(seeds)), now)
+        db.execute(SQL["crawl_begin"], row)
+    crawl = find(db, name)
+    assert crawl is not None
+    return crawl
+
+
+def resume(
+    db: sqlite3.Connection, crawl: Crawl, seeds: Sequence[str], settings: Settings
+) -> Crawl:
+    """Continue a crawl with these settings; start URLs are added to those it has."""
+    _refuse_if_running(db, crawl)
+    all_seeds = [*crawl.seeds, *(seed for seed in seeds if seed not in crawl.seeds)]
+    with translated(crawl.name):
+        db.execute(SQL["crawl_resume"], (_json(settings), _json(all_seeds), crawl.id))
+    resumed = find(db, crawl.name)
+    assert resumed is not None
+    return resumed
+
+
+def end(
+    db: sqlite3.Connection, crawl: Crawl, status: str, now: float, seconds: float
+) -> None:
+    """Note how the work ended, and for how long it went on."""
+    with translated(crawl.name):
+        db.execute(SQL["crawl_end"], (status, now, seconds, crawl.id))
+
+
+def start_pages(db: sqlite3.Connection, crawl: int) -> list[str]:
+    """The start URLs and where they redirected to: what the scope is measured from."""
+    return [url for (url,) in db.execute(SQL["start_pages"], (crawl,))]
+
+
+def _refuse_if_running(db: sqlite3.Connection, crawl: Crawl) -> None:
+    for machine, process in db.execute(SQL["sessions_of"], (crawl.id,)):
+        if not surely_dead(machine, process):
+            pid = process.partition(" ")[0]
+            raise CrawlRunning(
+                f"crawl {crawl.name!r} is being worked on by process {pid}; wait for it, stop it "
+                "with Ctrl-C, or start another crawl with --name"
+            )
+
+
+def _json(value: Settings | list[str]) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _crawl(row: tuple[object, ...] | None) -> Crawl | None:
+    if row is None:
+        return None
+    id_, name, run, settings, seeds, *rest = row
+    try:
+        return msgspec.convert(
+            [id_, name, run, msgspec.json.decode(str(settings)), msgspec.json.decode(str(seeds)), *rest],
+            Crawl,
+            strict=False,
+        )
+    except msgspec.ValidationError as error:
+        raise BadInput(f"crawl {name!r} has settings this version does not know: {error}") from None

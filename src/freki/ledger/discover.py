@@ -1,0 +1,224 @@
+"""Which discoveries are new? Exact, and cheap for the many that are not.
+
+    Bloom filter: surely new    ->  insert, no look-up
+    else: unique fingerprint in the database, compared by path  ->  known, or new
+
+The fingerprint is 64 bits, keyed by a secret of the store, so that nobody can craft URLs that
+collide. Two paths that collide all the same are told apart by the stored path, and the later
+one takes the next free fingerprint: a URL is never lost to a hash.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+from msgspec import Struct
+from rbloom import Bloom
+
+from freki.messages import Discovery, Reason, State
+from freki.url import split
+
+# 1.2 bytes a URL at one false "perhaps known" in a hundred, which costs one look-up.
+BLOOM_ERROR = 0.01
+FIRST_BLOOM = 100_000
+
+# Origins with their row number. A page rarely names more, and a miss is one look-up.
+MAX_ORIGINS = 50_000
+
+_HALF, _WHOLE = 2**63, 2**64
+
+
+class New(Struct, frozen=True, gc=False):
+    """A URL the ledger does not know."""
+
+    origin: str
+    print: int
+    path: str
+    found: Discovery
+
+
+class Known(Struct, frozen=True, gc=False):
+    """A URL the ledger knows, found again in a way that changes its row."""
+
+    id: int
+    host: int
+    state: State
+    reason: Reason
+    found: Discovery
+
+
+class Found(Struct, frozen=True, gc=False):
+    """The row of a URL, as far as depths are concerned."""
+
+    id: int
+    host: int
+    state: int
+    reason: int | None
+    depth: int
+
+
+class Sieve:
+    """Sorts discoveries into new ones and known ones that matter."""
+
+    def __init__(
+        self, db: sqlite3.Connection, statements: Mapping[str, str], crawl: int, secret: bytes
+    ) -> None:
+        self._db = db
+        self._sql = statements
+        self._crawl = crawl
+        self._secret = secret
+        self._origins: dict[str, int] = {}
+        self._blooms: list[Bloom] = []
+        self._room = 0
+        # Until a filter has seen every row, "not in the filter" says nothing.
+        self._complete = self._is_empty()
+
+    def __repr__(self) -> str:
+        return f"<Sieve {self.statistics()}>"
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "origins": len(self._origins),
+            "bloom_bytes": sum(bloom.size_in_bits // 8 for bloom in self._blooms),
+        }
+
+    def sift(self, found: Sequence[Discovery]) -> tuple[list[New], list[Known]]:
+        """New URLs once each, and known ones whose row this discovery changes."""
+        new: dict[tuple[str, int], New] = {}
+        known: list[Known] = []
+        for discovery in found:
+            origin, path = split(discovery.url)
+            print_ = self.fingerprint(path)
+            place = (origin, print_)
+            if (other := new.get(place)) is not None and other.path == path:
+                if _is_better(discovery, other.found):
+                    new[place] = New(origin, print_, path, discovery)
+                continue
+            if other is None and self._complete and not self._perhaps_known(place):
+                new[place] = New(origin, print_, path, discovery)
+                continue
+            self._look_up(New(origin, print_, path, discovery), new, known)
+        return list(new.values()), known
+
+    def _look_up(self, url: New, new: dict[tuple[str, int], New], known: list[Known]) -> None:
+        host = self.host_id(url.origin)
+        print_ = url.print
+        while True:
+            row = host is not None and self._db.execute(
+                self._sql["url_find"], (host, print_)
+            ).fetchone()
+            if row and row[1] == url.path:
+                if (change := _change(row, host or 0, url.found)) is not None:
+                    known.append(change)
+                return
+            other = new.get((url.origin, print_))
+            if not row and other is None:
+                new[(url.origin, print_)] = New(url.origin, print_, url.path, url.found)
+                return
+            if not row and other is not None and other.path == url.path:
+                return
+            print_ = _next(print_)
+
+    def sift_again(self, urls: Sequence[New], mark: int) -> tuple[list[New], list[Known]]:
+        """After an insert that found some of them taken: rows above `mark` are ours."""
+        new: dict[tuple[str, int], New] = {}
+        known: list[Known] = []
+        for url in urls:
+            row = self._db.execute(
+                self._sql["url_find"], (self.host_id(url.origin), url.print)
+            ).fetchone()
+            if row is None or row[0] <= mark:
+                self._look_up(url, new, known)
+        return list(new.values()), known
+
+    def find(self, url: str) -> "Found | None":
+        """The row of a URL."""
+        origin, path = split(url)
+        host = self.host_id(origin)
+        print_ = self.fingerprint(path)
+        while True:
+            row = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
+            if row is None or host is None:
+                return None
+            if row[1] == path:
+                return Found(row[0], host, row[2], row[3], row[4])
+            print_ = _next(print_)
+
+    def forget(self) -> None:
+        """Drop what was cached of rows: the transaction that wrote them was undone."""
+        self._origins.clear()
+
+    def host_id(self, origin: str) -> int | None:
+        """The row of a host, or None where there is none yet."""
+        host = self._origins.get(origin)
+        if host is None:
+            row = self._db.execute(self._sql["host_id"], (self._crawl, origin)).fetchone()
+            if row is None:
+                return None
+            if len(self._origins) >= MAX_ORIGINS:
+                self._origins.clear()
+            host = self._origins[origin] = row[0]
+        return host
+
+    def remember(self, stored: Sequence[New]) -> None:
+        """Called when a commit made them durable, and not before."""
+        for url in stored:
+            if self._room == 0:
+                self._grow()
+            self._blooms[-1].add(_place_hash(url.origin, url.print))
+            self._room -= 1
+
+    def load(self, rows: int) -> None:
+        """Fill the filter from a store that already has rows, so that new ones need no look-up."""
+        if self._complete:
+            return
+        self._grow(max(rows * 2, FIRST_BLOOM))
+        bloom = self._blooms[-1]
+        for origin, print_ in self._db.execute(self._sql["prints"], (self._crawl,)):
+            bloom.add(_place_hash(origin, print_))
+        self._room = max(0, self._room - rows)
+        self._complete = True
+
+    def fingerprint(self, path: str) -> int:
+        """A signed 64-bit number, as SQLite stores them."""
+        digest = blake2b(path.encode("utf-8", "replace"), digest_size=8, key=self._secret).digest()
+        return int.from_bytes(digest, "big", signed=True)
+
+    def _perhaps_known(self, place: tuple[str, int]) -> bool:
+        print_ = _place_hash(*place)
+        return any(print_ in bloom for bloom in self._blooms)
+
+    def _grow(self, room: int = 0) -> None:
+        """A further filter of twice the size: none is ever rebuilt, and few are asked."""
+        self._room = room or FIRST_BLOOM * 2 ** len(self._blooms)
+        self._blooms.append(Bloom(self._room, BLOOM_ERROR))
+
+    def _is_empty(self) -> bool:
+        return self._db.execute(self._sql["any_host"], (self._crawl,)).fetchone() is None
+
+
+def _place_hash(origin: str, print_: int) -> int:
+    return hash((origin, print_))
+
+
+def _next(print_: int) -> int:
+    return (print_ + 1 + _HALF) % _WHOLE - _HALF
+
+
+def _is_better(one: Discovery, other: Discovery) -> bool:
+    """An admission beats a refusal; then the shorter way counts."""
+    if (one.refused is None) != (other.refused is None):
+        return one.refused is None
+    return one.depth < other.depth
+
+
+def _change(row: tuple[int, str, int, int | None, int], host: int, found: Discovery) -> Known | None:
+    """What a further discovery changes in a known row, if anything."""
+    id_, _, state, reason, depth = row
+    admitted_now = state == State.refused and found.refused is None
+    nearer = depth > found.depth and found.refused is None
+    if not (admitted_now or nearer):
+        return None
+    return Known(id_, host, State(state), Reason(reason or Reason.ok), found)
+
+

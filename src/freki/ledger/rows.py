@@ -1,0 +1,101 @@
+"""Turns a batch into rows: everything that needs no database, so that no lock waits for it."""
+
+from collections import Counter
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+from zstandard import ZstdCompressor, ZstdDecompressor
+
+from freki.messages import Batch, Link, Outcome, State, Visit
+
+# Level 1 costs 35 µs for a page of 28 KB; level 3 saves 4 % more room for 10 µs more.
+LEVEL = 1
+
+_LINKS = msgspec.json.Decoder(list[Link])
+_encode = msgspec.json.encode
+
+NOINDEX, NOFOLLOW = 1, 2
+
+
+class Rows(Struct):
+    """A batch, ready to be written. The columns are those of the statements in ledger.sql."""
+
+    ends: list[tuple[object, ...]] = []
+    bodies: list[tuple[bytes, bytes | None]] = []
+    pages: list[tuple[object, ...]] = []
+    attempts: list[tuple[object, ...]] = []
+    waiting_hosts: list[int] = []  # of the URLs that will be tried again
+    ended: Counter[tuple[int, int]] = msgspec.field(default_factory=Counter)
+    wire_bytes: int = 0
+
+
+class Packer:
+    """Makes `Rows`; holds the compressor, which is costly to make."""
+
+    def __init__(self, keep: str) -> None:
+        self._keep = keep
+        self._zstd = ZstdCompressor(level=LEVEL)
+
+    def pack(self, batch: Batch) -> Rows:
+        rows = Rows()
+        for outcome in batch.outcomes:
+            self._pack_outcome(outcome, rows)
+        return rows
+
+    def _pack_outcome(self, outcome: Outcome, rows: Rows) -> None:
+        url = outcome.claim.id
+        if outcome.state is State.waiting:
+            rows.ends.append((State.waiting, None, None, outcome.due, url))
+            rows.ended[(State.waiting, 0)] += 1
+            rows.waiting_hosts.append(outcome.claim.host)
+        else:
+            detail = outcome.detail or None
+            rows.ends.append((outcome.state, outcome.reason, detail, None, url))
+            rows.ended[(outcome.state, outcome.reason)] += 1
+        if outcome.visit is not None:
+            self._pack_visit(url, outcome.visit, rows)
+        elif outcome.state is not State.refused:
+            timings = _encode(outcome.timings).decode()
+            rows.attempts.append((url, outcome.at, outcome.reason, outcome.detail, timings))
+
+    def _pack_visit(self, url: int, visit: Visit, rows: Rows) -> None:
+        response, page = visit.response, visit.page
+        digest = sha256(response.body).digest()
+        kept = self._keep == "all" or (self._keep == "html" and "html" in response.content_type)
+        rows.bodies.append((digest, self._zstd.compress(response.body) if kept else None))
+        rows.wire_bytes += response.wire_bytes
+        rows.pages.append(
+            (
+                url,
+                visit.at,
+                response.status,
+                response.content_type,
+                page.charset,
+                page.title,
+                page.description,
+                page.canonical,
+                page.language,
+                page.noindex * NOINDEX | page.nofollow * NOFOLLOW,
+                response.http,
+                response.address,
+                _encode(response.headers).decode(),
+                _encode(response.timings).decode(),
+                response.wire_bytes,
+                len(response.body),
+                digest,
+                self._zstd.compress(_encode(page.links)) if page.links else None,
+            )
+        )
+
+
+def unpack_links(packed: bytes | None) -> list[Link]:
+    """The links of a page, as they were stored."""
+    return _LINKS.decode(ZstdDecompressor().decompress(packed)) if packed else []
+
+
+def unpack_body(packed: bytes) -> bytes:
+    """A body, as it was stored."""
+    return ZstdDecompressor().decompress(packed)
+
+

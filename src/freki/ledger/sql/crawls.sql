@@ -1,0 +1,29 @@
+-- The statements about crawls as a whole.
+
+-- name: crawl_latest
+SELECT id, name, run, settings, seeds, status, started_at, ended_at, seconds, wire_bytes
+FROM crawl WHERE name = ? ORDER BY run DESC LIMIT 1;
+
+-- name: crawl_newest
+SELECT id, name, run, settings, seeds, status, started_at, ended_at, seconds, wire_bytes
+FROM crawl ORDER BY id DESC LIMIT 1;
+
+-- name: crawl_names
+SELECT name FROM crawl GROUP BY name ORDER BY max(id) DESC;
+
+-- name: crawl_begin
+INSERT INTO crawl (name, run, settings, seeds, status, started_at)
+VALUES (?, (SELECT coalesce(max(run), 0) + 1 FROM crawl WHERE name = ?), ?, ?, 'running', ?);
+
+-- name: crawl_resume
+UPDATE crawl SET settings = ?, seeds = ?, status = 'running', ended_at = NULL WHERE id = ?;
+
+-- name: crawl_end
+UPDATE crawl SET status = ?, ended_at = ?, seconds = seconds + ? WHERE id = ?;
+
+-- name: start_pages
+SELECT origin || path FROM url JOIN host ON host.id = url.host
+WHERE host.crawl = ? AND url.depth = 0 AND url.state <> 4;
+
+-- name: sessions_of
+SELECT machine, process FROM session WHERE crawl = ?;

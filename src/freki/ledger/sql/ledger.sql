@@ -1,0 +1,138 @@
+-- The statements of the ledger, by name. Parsed once by statements.py.
+
+-- name: session_open
+INSERT INTO session (crawl, until, machine, process) VALUES (?, ?, ?, ?);
+
+-- name: session_renew
+UPDATE session SET until = ? WHERE id = ?;
+
+-- name: session_close
+DELETE FROM session WHERE id = ?;
+
+-- name: session_alive
+SELECT 1 FROM session WHERE id = ?;
+
+-- name: sessions
+SELECT id, until, machine, process FROM session WHERE crawl = ?;
+
+-- What a session held, given back. Its hosts rest first: when the last request went out is unknown.
+-- name: leased_by_host
+SELECT host, count(*) FROM url WHERE state = 1 AND session = ? GROUP BY host;
+
+-- name: urls_release
+UPDATE url SET state = 0, session = NULL WHERE state = 1 AND session = ?;
+
+-- name: hosts_release
+UPDATE host SET session = NULL, next_at = max(next_at, ?1 + max(coalesce(delay, 0), ?2))
+WHERE session = ?3;
+
+-- name: hosts_due
+SELECT id, origin, next_at, delay, failures FROM host
+WHERE crawl = ? AND waiting > 0 AND next_at <= ? AND session IS NULL
+ORDER BY next_at LIMIT ?;
+
+-- name: next_due
+SELECT min(next_at) FROM host WHERE crawl = ? AND waiting > 0 AND session IS NULL;
+
+-- name: host_of_id
+SELECT id, origin, next_at, delay, failures FROM host WHERE id = ?;
+
+-- name: host_take
+UPDATE host SET session = ?, next_at = ?, waiting = waiting - ? WHERE id = ?;
+
+-- name: host_rest
+UPDATE host SET next_at = ?, delay = ?, failures = ? WHERE id = ?;
+
+-- name: host_leave
+UPDATE host SET session = NULL, next_at = max(next_at, ?) WHERE id = ?;
+
+-- name: host_add
+INSERT INTO host (crawl, origin) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: host_id
+SELECT id FROM host WHERE crawl = ? AND origin = ?;
+
+-- name: host_gain
+UPDATE host SET waiting = waiting + ? WHERE id = ?;
+
+-- name: first_due
+SELECT min(due) FROM url WHERE state = 0 AND host = ?;
+
+-- name: urls_due
+SELECT id, path, depth, attempts, hops FROM url
+WHERE state = 0 AND host = ? AND (due IS NULL OR due <= ?) ORDER BY priority, id LIMIT ?;
+
+-- name: url_lease
+UPDATE url SET state = 1, session = ?, due = NULL, attempts = attempts + 1 WHERE id = ?;
+
+-- name: url_find
+SELECT id, path, state, reason, depth FROM url WHERE host = ? AND print = ?;
+
+-- name: url_add
+INSERT INTO url (host, print, path, state, reason, depth, priority, via, hops, parent, found_at, detail)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host, print) DO NOTHING;
+
+-- name: url_end
+UPDATE url SET state = ?, reason = ?, detail = ?, due = ?, session = NULL
+WHERE id = ? AND state = 1 AND session = ?;
+
+-- name: url_admit
+UPDATE url SET state = 0, reason = NULL, detail = NULL, depth = ?, priority = ?, via = ?, hops = ?,
+    parent = ? WHERE id = ? AND state = 4;
+
+-- name: url_depth
+UPDATE url SET depth = ?, parent = ? WHERE id = ? AND depth > ?;
+
+-- Rows are numbered in order and we hold the write lock: what is above the mark is what we added.
+-- name: url_mark
+SELECT coalesce(max(id), 0) FROM url;
+
+-- name: added_since
+SELECT host, state, coalesce(reason, 0), count(*) FROM url WHERE id > ? GROUP BY 1, 2, 3;
+
+-- name: body_add
+INSERT INTO body (digest, data) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING;
+
+-- name: page_add
+INSERT INTO page (url, at, status, content_type, charset, title, description, canonical, language,
+    robots, http, address, headers, timings, wire_bytes, bytes, body, links)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    (SELECT id FROM body WHERE digest = ?), ?);
+
+-- name: page_links
+SELECT links FROM page WHERE url = ?;
+
+-- name: attempt_add
+INSERT INTO attempt (url, at, reason, detail, timings) VALUES (?, ?, ?, ?, ?);
+
+-- name: tally_add
+INSERT INTO tally (crawl, state, reason, count) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (crawl, state, reason) DO UPDATE SET count = count + ?4;
+
+-- name: tally
+SELECT state, reason, count FROM tally WHERE crawl = ?;
+
+-- Waiting, leased, and stored: redirects (reason 2) are answers, but no pages.
+-- name: counts
+SELECT coalesce(sum(CASE WHEN state = 0 THEN count END), 0),
+       coalesce(sum(CASE WHEN state = 1 THEN count END), 0),
+       coalesce(sum(CASE WHEN state = 2 AND reason <> 2 THEN count END), 0)
+FROM tally WHERE crawl = ?;
+
+-- name: wire_add
+UPDATE crawl SET wire_bytes = wire_bytes + ? WHERE id = ?;
+
+-- name: any_host
+SELECT 1 FROM host WHERE crawl = ? LIMIT 1;
+
+-- name: prints
+SELECT origin, print FROM url JOIN host ON host.id = url.host WHERE host.crawl = ?;
+
+-- name: fingerprint_key
+SELECT value FROM secret WHERE name = 'fingerprints';
+
+-- name: depth_of
+SELECT depth FROM url WHERE id = ?;
+
+-- name: url_readmit
+UPDATE url SET state = 0, reason = NULL, detail = NULL, priority = depth WHERE id = ? AND state = 4;

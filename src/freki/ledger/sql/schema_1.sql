@@ -1,0 +1,117 @@
+-- The first version of the store. A table per noun of ARCHITECTURE.md.
+-- Times are seconds since the epoch. Numbers of states, reasons and ways are those of messages.py.
+
+-- A named crawl; asking for a finished one again makes a new run with rows of its own.
+CREATE TABLE crawl (
+    id         INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    run        INTEGER NOT NULL,
+    settings   TEXT NOT NULL,           -- JSON
+    seeds      TEXT NOT NULL,           -- JSON
+    status     TEXT NOT NULL,           -- running, finished, limited, interrupted
+    started_at REAL NOT NULL,
+    ended_at   REAL,
+    seconds    REAL NOT NULL DEFAULT 0, -- spent crawling, over all sessions
+    wire_bytes INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (name, run)
+);
+
+-- How many URLs are in which state for which reason, kept in the transactions that change them.
+CREATE TABLE tally (
+    crawl  INTEGER NOT NULL,
+    state  INTEGER NOT NULL,
+    reason INTEGER NOT NULL,
+    count  INTEGER NOT NULL,
+    PRIMARY KEY (crawl, state, reason)
+) WITHOUT ROWID;
+
+-- A worker's right to claim and commit. The id is the fencing token: it is never used twice.
+CREATE TABLE session (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    crawl   INTEGER NOT NULL,
+    until   REAL NOT NULL,
+    machine TEXT NOT NULL,
+    process TEXT NOT NULL
+);
+
+-- Scheme, host and port: the unit of politeness.
+CREATE TABLE host (
+    id       INTEGER PRIMARY KEY,
+    crawl    INTEGER NOT NULL,
+    origin   TEXT NOT NULL,
+    next_at  REAL NOT NULL DEFAULT 0,
+    delay    REAL,
+    failures INTEGER NOT NULL DEFAULT 0,
+    waiting  INTEGER NOT NULL DEFAULT 0,
+    session  INTEGER,                   -- who works on it, where a host belongs to one
+    UNIQUE (crawl, origin)
+);
+CREATE INDEX host_due ON host (crawl, next_at) WHERE waiting > 0;
+CREATE INDEX host_held ON host (session) WHERE session IS NOT NULL;
+
+-- One row per discovered URL. NULL, 0 and 1 cost no byte here, so rows of ended URLs stay small.
+CREATE TABLE url (
+    id       INTEGER PRIMARY KEY,
+    host     INTEGER NOT NULL,
+    print    INTEGER NOT NULL,          -- 64-bit keyed fingerprint of the key, see discover.py
+    path     TEXT NOT NULL,             -- as it goes into the request
+    state    INTEGER NOT NULL,
+    reason   INTEGER,
+    depth    INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    via      INTEGER NOT NULL,
+    hops     INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    parent   INTEGER,
+    found_at INTEGER NOT NULL,
+    due      REAL,                      -- waiting, and not before
+    session  INTEGER,                   -- leased, and by whom
+    detail   TEXT
+);
+CREATE UNIQUE INDEX url_print ON url (host, print);
+CREATE INDEX url_open ON url (state, host, priority) WHERE state < 2;
+
+-- One row per visit; a URL is visited once in a run.
+CREATE TABLE page (
+    url          INTEGER PRIMARY KEY,
+    at           REAL NOT NULL,
+    status       INTEGER NOT NULL,
+    content_type TEXT NOT NULL,
+    charset      TEXT,
+    title        TEXT,
+    description  TEXT,
+    canonical    TEXT,
+    language     TEXT,
+    robots       INTEGER NOT NULL,      -- 1 noindex, 2 nofollow
+    http         TEXT NOT NULL,
+    address      TEXT NOT NULL,
+    headers      TEXT NOT NULL,         -- JSON pairs
+    timings      TEXT NOT NULL,         -- JSON: dns, connect, tls, first byte, total
+    wire_bytes   INTEGER NOT NULL,
+    bytes        INTEGER NOT NULL,
+    body         INTEGER NOT NULL,
+    links        BLOB                   -- zstd of JSON: url, text, rel, via
+);
+
+-- One row per distinct body. `data` is zstd, and NULL where bodies are not kept.
+CREATE TABLE body (
+    id     INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,        -- SHA-256
+    data   BLOB
+);
+
+-- Attempts that gave no usable answer.
+CREATE TABLE attempt (
+    url     INTEGER NOT NULL,
+    at      REAL NOT NULL,
+    reason  INTEGER NOT NULL,
+    detail  TEXT NOT NULL,
+    timings TEXT NOT NULL
+);
+CREATE INDEX attempt_url ON attempt (url);
+
+-- What belongs to the store as a whole: the key of the fingerprints.
+CREATE TABLE secret (
+    name  TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) WITHOUT ROWID;

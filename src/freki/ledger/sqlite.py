@@ -1,0 +1,290 @@
+"""The ledger on SQLite: one file, one transaction per batch.
+
+A lease is a session: a row with a deadline whose id is the fencing token. A URL or host names
+the session that holds it. Reaping a session gives back all it held and deletes the row, so
+whatever that worker still sends is refused as a whole.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from msgspec import Struct
+
+from freki.errors import LeaseLost
+from freki.ledger.alive import surely_dead, this_machine, this_process
+from freki.ledger.discover import Known, New, Sieve
+from freki.ledger.rows import Packer, Rows, unpack_links
+from freki.ledger.statements import statements
+from freki.ledger.store import translated
+from freki.messages import Batch, Claim, HostRest, HostWork, Link, Reason, State, Via
+from freki.steps import Session, Work
+
+SQL: Final = statements("ledger.sql")
+
+# Up to this many known URLs the filter is filled at the start (0.6 s); beyond, every
+# discovery of a resumed crawl is looked up, which is slower and just as right.
+MAX_LOADED = 1_000_000
+
+Tally = Counter[tuple[int, int]]
+HostRow = tuple[int, str, float, float | None, int]
+
+
+class Terms(Struct, frozen=True):
+    """What of a crawl's settings the ledger needs."""
+
+    max_pages: int | None = None
+    max_depth: int | None = None
+    exclusive: bool = True  # a host belongs to one worker at a time
+    rest: float = 1.0  # seconds a host rests when its worker died
+    per_host: int = 16  # claims of one host at once
+    lease: float = 30.0
+    keep: str = "all"
+
+
+class SqliteLedger:
+    """One worker's view of one crawl in a store. All methods block; use one thread at a time."""
+
+    def __init__(self, db: sqlite3.Connection, store: str, crawl: int, terms: Terms) -> None:
+        self._db = db
+        self._store = store
+        self._crawl = crawl
+        self._terms = terms
+        self._packer = Packer(terms.keep)
+        with translated(store):
+            (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
+            self._sieve = Sieve(db, SQL, crawl, secret)
+            known = sum(count for _, _, count in db.execute(SQL["tally"], (crawl,)))
+            if known <= MAX_LOADED:
+                self._sieve.load(known)
+
+    def __repr__(self) -> str:
+        return f"<SqliteLedger {self._store} crawl={self._crawl} {self._sieve!r}>"
+
+    def join(self, now: float) -> Session:
+        with self._writing():
+            self._reap(now)
+            mark = (self._crawl, now + self._terms.lease, this_machine(), this_process())
+            session = self._db.execute(SQL["session_open"], mark).lastrowid
+            assert session is not None
+            return Session(session, self._crawl)
+
+    def renew(self, session: Session, now: float) -> None:
+        with self._writing():
+            self._hold(session)
+            self._db.execute(SQL["session_renew"], (now + self._terms.lease, session.id))
+            self._reap(now, besides=session.id)
+
+    def leave(self, session: Session, now: float) -> None:
+        with self._writing():
+            self._release(session.id, now)
+
+    def claim(self, session: Session, now: float, hosts: int, refill: Sequence[HostRest]) -> Work:
+        with self._writing():
+            self._hold(session)
+            self._rest(refill)
+            waiting, leased, stored = self._db.execute(SQL["counts"], (self._crawl,)).fetchone()
+            room = _room(self._terms.max_pages, leased + stored)
+            work: list[HostWork] = []
+            for host in self._candidates(now, hosts if room > 0 else 0, refill):
+                of_host = self._take(session, now, host, room)
+                room -= len(of_host.claims)
+                if of_host.claims:
+                    work.append(of_host)
+            taken = sum(len(of_host.claims) for of_host in work)
+            self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
+            (next_due,) = self._db.execute(SQL["next_due"], (self._crawl,)).fetchone()
+        return Work(work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0)
+
+    def commit(self, session: Session, batch: Batch) -> None:
+        rows = self._packer.pack(batch)  # hashing and compression, before any lock
+        found = [*batch.discoveries]
+        for outcome in batch.outcomes:
+            found += outcome.discoveries
+        with translated(self._store):
+            new, known = self._sieve.sift(found)
+        with self._writing():
+            self._hold(session)
+            self._end(session, rows)
+            self._add(new, known, int(batch.at))
+            if self._terms.max_depth is not None:
+                self._spread_depths(batch, known)
+            self._rest(batch.rests)
+        self._sieve.remember(new)
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with translated(self._store):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._sieve.forget()  # it may have seen rows that are no more
+                if self._db.in_transaction:  # a full disk ends it on SQLite's side
+                    self._db.execute("ROLLBACK")
+                raise
+
+    # Sessions
+
+    def _hold(self, session: Session) -> None:
+        if self._db.execute(SQL["session_alive"], (session.id,)).fetchone() is None:
+            raise LeaseLost(f"session {session.id} was taken over by another worker")
+
+    def _reap(self, now: float, besides: int = 0) -> None:
+        """Take back what the dead and the silent hold."""
+        sessions = self._db.execute(SQL["sessions"], (self._crawl,)).fetchall()
+        for id_, until, machine, process in sessions:
+            if id_ != besides and (until < now or surely_dead(machine, process)):
+                self._release(id_, now)
+
+    def _release(self, session: int, now: float) -> None:
+        returned = self._db.execute(SQL["leased_by_host"], (session,)).fetchall()
+        self._db.execute(SQL["urls_release"], (session,))
+        for host, count in returned:
+            self._db.execute(SQL["host_gain"], (count, host))
+        total = sum(count for _, count in returned)
+        self._count(Counter({(State.leased, 0): -total, (State.waiting, 0): total}))
+        self._db.execute(SQL["hosts_release"], (now, self._terms.rest, session))
+        self._db.execute(SQL["session_close"], (session,))
+
+    # Claims
+
+    def _candidates(self, now: float, hosts: int, refill: Sequence[HostRest]) -> list[HostRow]:
+        held = [
+            self._db.execute(SQL["host_of_id"], (rest.host,)).fetchone() for rest in refill
+        ]
+        due = self._db.execute(SQL["hosts_due"], (self._crawl, now, hosts)).fetchall()
+        return held + due
+
+    def _take(self, session: Session, now: float, host: HostRow, room: float) -> HostWork:
+        """Lease the next URLs of a host; one that has none due is let go until it has."""
+        id_, origin, next_at, delay, failures = host
+        quota = int(max(0, min(room, self._terms.per_host)))
+        urls = self._db.execute(SQL["urls_due"], (id_, now, quota)).fetchall()
+        claims = [
+            Claim(url, id_, origin + path, depth, attempts + 1, hops)
+            for url, path, depth, attempts, hops in urls
+        ]
+        if claims:
+            self._db.executemany(SQL["url_lease"], [(session.id, claim.id) for claim in claims])
+            # A shared host goes to the end of the line, so that all get their turn.
+            owner, turn = (session.id, next_at) if self._terms.exclusive else (None, now)
+            self._db.execute(SQL["host_take"], (owner, turn, len(claims), id_))
+        else:
+            first_due = self._db.execute(SQL["first_due"], (id_,)).fetchone()[0] if quota else None
+            self._db.execute(SQL["host_leave"], (first_due or 0, id_))
+        return HostWork(id_, origin, claims, next_at, delay, failures)
+
+    def _rest(self, rests: Sequence[HostRest]) -> None:
+        self._db.executemany(
+            SQL["host_rest"],
+            [(rest.next_at, rest.delay, rest.failures, rest.host) for rest in rests],
+        )
+
+    # Commits
+
+    def _end(self, session: Session, rows: Rows) -> None:
+        ended = self._db.executemany(SQL["url_end"], [(*end, session.id) for end in rows.ends])
+        if rows.ends and ended.rowcount != len(rows.ends):
+            raise LeaseLost(f"session {session.id} commits URLs that it does not hold")
+        for host in rows.waiting_hosts:
+            self._db.execute(SQL["host_gain"], (1, host))
+        self._db.executemany(SQL["body_add"], rows.bodies)
+        self._db.executemany(SQL["page_add"], rows.pages)
+        self._db.executemany(SQL["attempt_add"], rows.attempts)
+        if rows.wire_bytes:
+            self._db.execute(SQL["wire_add"], (rows.wire_bytes, self._crawl))
+        rows.ended[(State.leased, 0)] -= len(rows.ends)
+        self._count(rows.ended)
+
+    def _add(self, new: Sequence[New], known: list[Known], at: int) -> None:
+        """Insert what is new. Another worker may have been quicker: then it is known."""
+        (mark,) = self._db.execute(SQL["url_mark"]).fetchone()
+        while new:
+            added = self._db.executemany(SQL["url_add"], [self._url_row(url, at) for url in new])
+            if added.rowcount == len(new):
+                break
+            new, more = self._sieve.sift_again(new, mark)
+            known += more
+        for host, state, reason, count in self._db.execute(SQL["added_since"], (mark,)).fetchall():
+            self._count(Counter({(state, reason): count}))
+            if state == State.waiting:
+                self._db.execute(SQL["host_gain"], (count, host))
+        for url in known:
+            self._improve(url)
+
+    def _url_row(self, url: New, at: int) -> tuple[object, ...]:
+        found = url.found
+        state = State.waiting if found.refused is None else State.refused
+        return (
+            self._host_id(url.origin), url.print, url.path, state, found.refused, found.depth,
+            found.priority, found.via, found.hops, found.parent, at, found.detail or None,
+        )  # fmt: skip
+
+    def _host_id(self, origin: str) -> int:
+        host = self._sieve.host_id(origin)
+        if host is None:
+            self._db.execute(SQL["host_add"], (self._crawl, origin))
+            host = self._sieve.host_id(origin)
+            assert host is not None
+        return host
+
+    def _improve(self, url: Known) -> None:
+        """A URL found again, by a better way."""
+        found = url.found
+        if url.state is State.refused:
+            better = (found.depth, found.priority, found.via, found.hops, found.parent, url.id)
+            if self._db.execute(SQL["url_admit"], better).rowcount:
+                self._count(Counter({(State.refused, url.reason): -1, (State.waiting, 0): 1}))
+                self._db.execute(SQL["host_gain"], (1, url.host))
+        else:
+            self._db.execute(SQL["url_depth"], (found.depth, found.parent, url.id, found.depth))
+
+    def _spread_depths(self, batch: Batch, known: Sequence[Known]) -> None:
+        """A page turned out to be nearer than thought: so are the pages it links to.
+
+        Pages of one depth are fetched at the same time and answer in any order, so a page may
+        be reached by a longer way first. Without this, `--depth` would lose what lies behind it.
+        """
+        nearer = [(url.id, url.found.depth) for url in known if url.state is State.done]
+        for outcome in batch.outcomes:
+            if outcome.visit is not None:
+                (depth,) = self._db.execute(SQL["depth_of"], (outcome.claim.id,)).fetchone()
+                if depth < outcome.claim.depth:
+                    nearer.append((outcome.claim.id, depth))
+        while nearer:
+            page, depth = nearer.pop()
+            row = self._db.execute(SQL["page_links"], (page,)).fetchone()
+            for link in unpack_links(row[0] if row else None):
+                nearer += self._bring_nearer(page, depth, link)
+
+    def _bring_nearer(self, page: int, depth: int, link: Link) -> list[tuple[int, int]]:
+        """Lower the depth of what a page links to; answers with it if it must be spread further."""
+        url = self._sieve.find(link.url)
+        depth += link.via != Via.redirect
+        if url is None or url.depth <= depth:
+            return []
+        self._db.execute(SQL["url_depth"], (depth, page, url.id, depth))
+        too_deep = url.state == State.refused and url.reason == Reason.depth
+        if too_deep and depth <= (self._terms.max_depth or 0):
+            self._db.execute(SQL["url_readmit"], (url.id,))
+            self._count(Counter({(State.refused, Reason.depth): -1, (State.waiting, 0): 1}))
+            self._db.execute(SQL["host_gain"], (1, url.host))
+        return [(url.id, depth)] if url.state == State.done else []
+
+    def _count(self, changes: Tally) -> None:
+        self._db.executemany(
+            SQL["tally_add"],
+            [(self._crawl, *place, change) for place, change in changes.items() if change],
+        )
+
+
+def _room(max_pages: int | None, taken: int) -> float:
+    """How many more pages may be claimed; leased ones count as stored, so the limit is exact."""
+    return float("inf") if max_pages is None else max_pages - taken

@@ -1,0 +1,183 @@
+"""Opening a store: a file that is one, of a version we know, or a clear error and nothing touched."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_bytes
+
+from freki.errors import (
+    NotAStore,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreTooNew,
+    StoreUnreachable,
+)
+from freki.ledger.statements import script
+
+# "Frek" in ASCII: SQLite keeps it in the file's header, and `file` can show it.
+APPLICATION_ID = 0x4672656B
+VERSION = 1
+
+# How long a writer waits for another process before it is an error to the user.
+BUSY_SECONDS = 60.0
+
+_ERRORS = {
+    sqlite3.SQLITE_BUSY: StoreBusy,
+    sqlite3.SQLITE_LOCKED: StoreBusy,
+    sqlite3.SQLITE_FULL: StoreFull,
+    sqlite3.SQLITE_CORRUPT: StoreDamaged,
+    sqlite3.SQLITE_NOTADB: NotAStore,
+    sqlite3.SQLITE_READONLY: StoreUnreachable,
+    sqlite3.SQLITE_CANTOPEN: StoreUnreachable,
+    sqlite3.SQLITE_PERM: StoreUnreachable,
+    sqlite3.SQLITE_IOERR: StoreUnreachable,
+}
+
+_ADVICE = {
+    StoreBusy: "another process holds the store; wait for it or end it, then run the command again",
+    StoreFull: "there is no room left on the device; free some, then run the same command again",
+    StoreDamaged: "the store is damaged; restore a copy of it, or crawl into a new one",
+    NotAStore: "this file is not a store of Freki; name another with --store",
+    StoreUnreachable: "the store cannot be read or written; check the path and its permissions",
+}
+
+
+@contextmanager
+def translated(store: str) -> Iterator[None]:
+    """Turns what SQLite raises into our errors, with what to do about them."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        kind = _ERRORS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if kind is None and isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+            raise
+        kind = kind or StoreError
+        advice = _ADVICE.get(kind, "see the message of the database")
+        raise kind(f"{store}: {advice} ({error})") from error
+
+
+def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection:
+    """A connection that may write; the store is created where there is none."""
+    if path.is_dir():
+        raise StoreUnreachable(f"{path}: this is a folder; a store is a file")
+    if not path.parent.is_dir():
+        raise StoreUnreachable(f"{path}: the folder {path.parent} does not exist; create it first")
+    with translated(str(path)):
+        _refuse_foreign_files(path)
+        db = _connect(str(path))
+        try:
+            _check_version(db, path)  # before anything is touched
+            _prepare(db, durability)
+            _migrate(db, path)
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def read_store(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write, to a store that exists."""
+    if not path.is_file():
+        raise StoreUnreachable(f"{path}: there is no store here; crawl first, or name one with --store")
+    with translated(str(path)):
+        _refuse_foreign_files(path)
+        db = _connect(f"file:{_quoted(path)}?mode=ro")
+        try:
+            _check_version(db, path)
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def _quoted(path: Path) -> str:
+    """A path as SQLite's `file:` names want it."""
+    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _connect(name: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        name,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,  # transactions are ours to begin and end
+        check_same_thread=False,  # one thread at a time, but not always the same one
+        cached_statements=128,
+        uri=name.startswith("file:"),
+    )
+
+
+def _refuse_foreign_files(path: Path) -> None:
+    """Look before SQLite does: it would take an empty or strange file for its own."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    try:
+        with path.open("rb") as file:
+            header = file.read(72)
+    except OSError as error:
+        raise StoreUnreachable(f"{path}: cannot be read: {error.strerror}") from None
+    if not header.startswith(b"SQLite format 3\0"):
+        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
+    # Bytes 68 to 71 hold the application id; a store that was never committed to has 0 there.
+    application = int.from_bytes(header[68:72], "big")
+    if application not in (0, APPLICATION_ID):
+        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
+
+
+def _prepare(db: sqlite3.Connection, durability: str) -> None:
+    """WAL: readers never wait, and a commit is one sequential write.
+
+    NORMAL survives the death of the process at any moment; FULL syncs every commit and
+    survives a power cut as well.
+    """
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+    db.execute("PRAGMA cache_size = -65536")  # 64 MiB: the indexes of some ten million URLs
+    db.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MiB of log between copies to the file
+    db.execute("PRAGMA temp_store = MEMORY")
+
+
+def _check_version(db: sqlite3.Connection, path: Path) -> int:
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise StoreTooNew(
+            f"{path}: written by a later version of Freki (store version {version}, this program "
+            f"knows {VERSION}); upgrade Freki"
+        )
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    if application != APPLICATION_ID and (version or _has_tables(db)):
+        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
+    return version
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    """Each version in one transaction: a store is of the old version or of the new, never between."""
+    while (version := _check_version(db, path)) < VERSION:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if _check_version(db, path) == version:  # another process may have been quicker
+                _apply(db, version + 1)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+def _apply(db: sqlite3.Connection, version: int) -> None:
+    statement = ""
+    for line in script(f"schema_{version}.sql").splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            db.execute(statement)
+            statement = ""
+    if version == 1:
+        db.execute("INSERT INTO secret VALUES ('fingerprints', ?)", (token_bytes(16),))
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {version}")

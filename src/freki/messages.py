@@ -1,0 +1,202 @@
+"""What the steps hand to each other: frozen values, told in the order of the journey.
+
+The structs are msgspec's because they are made for every page and every link:
+a frozen dataclass costs eight times as much to make. `gc=False` is set where a
+value cannot be part of a cycle; it takes them off the garbage collector's list.
+"""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+
+class State(IntEnum):
+    """Where a URL stands. The last three are its outcome, which never changes again."""
+
+    waiting = 0
+    leased = 1
+    done = 2  # an HTTP answer was stored, whatever its status
+    failed = 3  # no usable answer after all attempts
+    refused = 4  # never fetched
+
+
+class Reason(IntEnum):
+    """Why a URL has its outcome. The numbers are stored: never renumber, only add."""
+
+    # of done
+    ok = 1
+    redirect = 2  # the target is a URL of its own
+    http_error = 3  # a stored answer with status 4xx or 5xx
+    # of failed
+    dns = 20
+    connect = 21
+    tls = 22
+    timeout = 23
+    too_slow = 24  # fewer bytes per second than the limit, for too long
+    too_large = 25  # body or headers
+    incomplete = 26  # the connection ended before the announced length
+    decode = 27  # the content coding is broken or unknown
+    protocol = 28  # not HTTP
+    blocked_address = 29
+    bad_redirect = 30  # a redirect without a usable target
+    not_wanted = 31  # the answer has a content type the crawl does not keep
+    crash = 32
+    cancelled = 33
+    # of refused
+    out_of_scope = 50
+    excluded = 51
+    depth = 52
+    budget = 53
+    trap = 54
+    robots = 55
+    robots_unreachable = 56
+    nofollow = 57
+    too_many_redirects = 58
+    host_down = 59
+    not_html = 60
+
+
+class Via(IntEnum):
+    """How a URL was discovered. Stored like `Reason`."""
+
+    seed = 0
+    link = 1
+    redirect = 2
+    sitemap = 3
+    canonical = 4
+    frame = 5
+    refresh = 6
+
+
+class Link(Struct, frozen=True, gc=False, array_like=True):
+    """A link of a page, as it is stored with the page."""
+
+    url: str
+    text: str = ""  # of the anchor, shortened
+    rel: str = ""
+    via: int = Via.link
+
+
+class Claim(Struct, frozen=True, gc=False):
+    """A URL that was leased to us, and what the ledger knows of it."""
+
+    id: int
+    host: int
+    url: str
+    depth: int
+    attempt: int = 1
+    hops: int = 0  # redirects that led here
+
+
+class HostWork(Struct, frozen=True):
+    """Claims of one host, and how it wants to be treated."""
+
+    host: int
+    origin: str
+    claims: list[Claim]
+    next_at: float = 0.0  # not before; seconds since the epoch
+    delay: float | None = None  # learnt or asked for by the host; None where nothing is known
+    failures: int = 0  # consecutive connection failures
+
+
+class Timings(Struct, frozen=True, gc=False, array_like=True):
+    """Seconds since the start of the request, as libcurl counts them."""
+
+    dns: float = 0.0
+    connect: float = 0.0
+    tls: float = 0.0
+    first_byte: float = 0.0
+    total: float = 0.0
+
+
+class Response(Struct, frozen=True):
+    """An HTTP answer, whole and decoded."""
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]  # names lower-cased, in order of arrival
+    body: bytes
+    content_type: str = ""
+    timings: Timings = Timings()
+    wire_bytes: int = 0
+    http: str = "1.1"
+    address: str = ""
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name (lower-case)."""
+        return next((value for key, value in self.headers if key == name), None)
+
+
+class Failure(Struct, frozen=True, gc=False):
+    """No usable answer. What the web does is a value, not an exception."""
+
+    reason: Reason
+    detail: str = ""
+    timings: Timings = Timings()
+    status: int = 0  # where an answer began
+
+
+class Page(Struct, frozen=True):
+    """What an answer says."""
+
+    links: list[Link]
+    title: str | None = None
+    description: str | None = None
+    canonical: str | None = None
+    language: str | None = None
+    charset: str | None = None
+    noindex: bool = False
+    nofollow: bool = False
+
+
+class Discovery(Struct, frozen=True, gc=False):
+    """A URL that a page revealed, and what the gate said."""
+
+    url: str
+    depth: int
+    priority: int
+    via: int = Via.link
+    hops: int = 0
+    parent: int | None = None  # the URL it was found on
+    refused: Reason | None = None  # None is admitted
+    detail: str = ""
+
+
+class Visit(Struct, frozen=True):
+    """A fetched page as the ledger stores it."""
+
+    at: float  # seconds since the epoch, when the answer was complete
+    response: Response
+    page: Page
+
+
+class Outcome(Struct, frozen=True):
+    """What became of a claim: an end with its reason, or a date to try again."""
+
+    claim: Claim
+    state: State  # waiting means: try again at `due`
+    reason: Reason
+    detail: str = ""
+    due: float = 0.0
+    visit: Visit | None = None
+    discoveries: list[Discovery] = []
+    at: float = 0.0
+    timings: Timings = Timings()
+
+
+class HostRest(Struct, frozen=True, gc=False):
+    """How a host rests after what happened: stored, so that a resumed crawl keeps the promise."""
+
+    host: int
+    next_at: float
+    delay: float | None = None
+    failures: int = 0
+
+
+class Batch(Struct, frozen=True):
+    """What one commit makes durable, all of it or nothing."""
+
+    at: float  # seconds since the epoch
+    outcomes: list[Outcome] = []
+    rests: list[HostRest] = []
+    discoveries: list[Discovery] = []  # without a claim behind them: seeds, sitemaps

@@ -1,0 +1,92 @@
+"""The contracts between the steps, in the order of the journey.
+
+    admit -> ledger -> fetch -> extract -> ledger
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from freki.messages import Batch, Claim, Discovery, Failure, HostWork, Link, Page, Reason, Response
+
+Fetch = Callable[[Claim], Awaitable[Response | Failure]]
+"""Gets the bytes of one URL. Redirects are answers like any other. Never raises for what the web
+does, and always returns within its deadline."""
+
+Middleware = Callable[[Fetch], Fetch]
+"""Wraps a fetch; the order is the list in `engine/build.py`, first one outermost."""
+
+Extract = Callable[[Response], Page]
+"""Reads an answer. Pure, and total: no content of a page makes it raise."""
+
+
+class Gate(Protocol):
+    """May this URL come in?"""
+
+    def admit(self, links: Sequence[Link], page: Claim) -> list[Discovery]:
+        """Every link of a page with its verdict: each URL once, refused ones included.
+
+        Links that were judged lately, by a way as short, are left out: the ledger has them, or
+        will have them before anything that is admitted now.
+        """
+        ...
+
+    def forget(self) -> None:
+        """What was judged lately did not reach the ledger."""
+        ...
+
+
+class Session(Struct, frozen=True):
+    """A worker's right to claim and commit in one crawl. Its id is the fencing token."""
+
+    id: int
+    crawl: int
+
+
+class Work(Struct, frozen=True):
+    """The answer to a claim."""
+
+    hosts: list[HostWork]
+    next_due: float | None = None  # when nothing is due now: the date of what comes first
+    open: int = 0  # URLs waiting or leased in the whole crawl, these included
+    leased: int = 0  # of these, leased by anybody
+    limit_reached: bool = False  # the page limit leaves nothing to claim
+
+
+class Ledger(Protocol):
+    """Which URL next, and when? What became of it?
+
+    All methods block; `ledger.buffered` puts them on one thread. Times are seconds since the
+    epoch and always arguments. A session that was reaped gets `LeaseLost` from `claim`, `commit`
+    and `renew`, and nothing of what it brought is stored.
+    """
+
+    def join(self, now: float) -> Session:
+        """Open a session. Sessions of the dead are reaped here: start-up is recovery."""
+        ...
+
+    def renew(self, session: Session, now: float) -> None:
+        """Keep the session for another lease time, and reap those whose time is over."""
+        ...
+
+    def leave(self, session: Session, now: float) -> None:
+        """Give back every claim and host that is still held."""
+        ...
+
+    def claim(self, session: Session, now: float, hosts: int, refill: Sequence[int]) -> Work:
+        """Lease URLs: of up to `hosts` further hosts, and of hosts in `refill` already held."""
+        ...
+
+    def commit(self, session: Session, batch: Batch) -> None:
+        """Store pages, what they revealed and the outcomes, in one transaction."""
+        ...
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    """What becomes of an answer: done, failed, or tried again."""
+
+    reason: Reason
+    detail: str = ""
+    retry_at: float | None = None
+    failed: bool = False

@@ -1,0 +1,553 @@
+"""A web of any size that is computed, never stored: a library of halls full of books.
+
+Every answer follows from the seed and the number of a page. So a million pages
+cost no memory, any process gives the same bytes, and the set of pages that a
+complete crawl must find can be computed beside the crawl.
+
+Sixteen numbers make a hall. Its first is the hall's own page, which always
+answers and links to its books and to four further halls: so every number can be
+reached, whatever its neighbours turn out to be: pages, redirects, errors, files.
+"""
+
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import blake2b, shake_128
+from http import HTTPStatus
+from ipaddress import IPv4Address
+from itertools import chain
+from typing import Literal, NamedTuple
+
+HALL = 16  # numbers in a hall: its own page and up to fifteen books
+DOORS = 4  # from a hall to further halls: of a million pages none is more than ten links away
+
+_FIRST = int(IPv4Address("127.0.0.1"))
+_HOSTS = int(IPv4Address("127.255.255.254")) - _FIRST + 1
+
+# Where a number may stand in a path; `Web._path` has the last word.
+_HALL_PATH = re.compile(r"/hall/(\d{1,9})/", re.ASCII)
+_BOOK_PATH = re.compile(r"-(\d{1,9})(?:\.[a-z]+|\?hop=(\d)|\?edition=2&part=)?$", re.ASCII)
+
+_Kind = Literal["page", "redirect", "missing", "broken", "flaky", "duplicate", "file"]
+_PAGES: tuple[_Kind, ...] = ("page", "flaky", "duplicate")
+_FILES = ("txt", "json", "png", "pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a host says. Where `hostile` is set, the server misbehaves by that name instead."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    delay: float = 0.0  # seconds before the answer
+    hostile: str = ""
+
+
+class _Spot(NamedTuple):
+    """A URL: its host, its number there, and which hop of a redirect it is."""
+
+    host: int
+    number: int
+    hop: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The knobs, and the web they make. Shares are of all books, from 0 to 1, in sum at most 1."""
+
+    seed: int = 0
+    pages: int = 1000  # numbers of each host; further hops of a redirect are not counted
+    links_per_page: int = 8  # to anywhere, beside the way back and a hall's own list
+    hosts: int = 1
+    cross_links: float = 0.0  # share of those links that lead to another host
+    redirects: float = 0.0  # 301, 302, 307 and 308; a quarter in chains, a quarter in loops
+    missing: float = 0.0  # 404 and 410
+    broken: float = 0.0  # 500, for ever
+    flaky: float = 0.0  # 503 at first
+    flaky_failures: int = 2  # so often, then the page
+    duplicates: float = 0.0  # the body of their hall under another URL
+    files: float = 0.0  # plain text, JSON, images, and bytes that begin like a PDF
+    messy: float = 0.0  # share of links and paths that only a careful parser gets right
+    largest: int = 50_000  # bytes of prose; half of all pages have less than 2,000
+    delay: float = 0.0  # seconds before every answer
+    robots: str = "User-agent: *\nAllow: /\n"
+    hostile: tuple[str, ...] = ()  # misbehaviours that the first page links to, by name
+
+    def __post_init__(self) -> None:
+        if self.pages < 1 or not 1 <= self.hosts <= _HOSTS:
+            raise ValueError(f"no web has {self.pages} pages on {self.hosts} hosts")
+        if sum(share for _, share in self._shares()) > 1:
+            raise ValueError("redirects, errors, duplicates and files are more than all books")
+
+    def answer(self, host: str, path: str, attempt: int = 1) -> Answer:
+        """What the authority `host` says when asked for `path` the nth time.
+
+        A host that is no address of this web is taken for its first one, so that
+        a web can be served under any name.
+        """
+        if path.startswith("/hostile/"):
+            return Answer(200, hostile=path.removeprefix("/hostile/").partition("?")[0])
+        if path == "/robots.txt":
+            return self._content("text/plain; charset=utf-8", self.robots.encode())
+        if path == "/library.css":
+            return self._content("text/css", _STYLE.encode())
+        number = host_number(host.partition(":")[0])
+        spot = self._spot(number if number and number < self.hosts else 0, path)
+        return self._notice(404) if spot is None else self._answer(spot, host, attempt)
+
+    def expected(self, start: str = "/", depth: int | None = None, host: int = 0) -> frozenset[str]:
+        """The paths that a complete crawl of one host stores, answers of every status included.
+
+        A redirect leads to its target at the same depth, a link one deeper. Flaky
+        pages count as repeated until they answer, hostile ones not at all.
+        """
+        first = self._spot(host, start)
+        if first is None:
+            return frozenset({start})
+        found, ring, level = {first}, [first], 0
+        while ring:
+            for spot in ring:  # which grows meanwhile: a target may redirect again
+                ring += _fresh(self._targets(spot), host, found)
+            if level == depth:
+                break
+            ring = _fresh(chain.from_iterable(map(self._links, ring)), host, found)
+            level += 1
+        return frozenset(map(self._path, found))
+
+    # What a URL is. Of its 64 bits 0-15 choose the kind, 16-23 one of that kind, 24-29 the
+    # length, 32-43 the title, 44-47 the form of the path and 48-55 whether it has one.
+
+    def _bits(self, spot: _Spot) -> int:
+        return _bits(self.seed, spot.host, spot.number)
+
+    def _shares(self) -> tuple[tuple[_Kind, float], ...]:
+        return (
+            ("redirect", self.redirects),
+            ("missing", self.missing),
+            ("broken", self.broken),
+            ("flaky", self.flaky),
+            ("duplicate", self.duplicates),
+            ("file", self.files),
+        )
+
+    def _kind(self, spot: _Spot) -> _Kind:
+        if spot.number % HALL == 0:
+            return "page"
+        roll = (self._bits(spot) & 0xFFFF) / 0x10000
+        for kind, share in self._shares():
+            if roll < share:
+                return kind
+            roll -= share
+        return "page"
+
+    def _path(self, spot: _Spot) -> str:
+        number = spot.number
+        directory = f"/hall/{number // HALL}/" if number >= HALL else "/"
+        if number % HALL == 0:
+            return directory
+        bits, kind = self._bits(spot), self._kind(spot)
+        adjective, noun = _words(bits)
+        plain = f"{directory}{adjective}-{noun}-{number}"
+        if kind == "file":
+            return f"{plain}.{_FILES[bits >> 16 & 3]}"
+        if kind == "redirect":
+            return f"{plain}?hop={spot.hop}" if spot.hop else plain
+        if (bits >> 48 & 0xFF) >= self.messy * 0x100:
+            return plain
+        return (
+            f"{directory}{adjective}%20{noun}-{number}",
+            f"{directory}caf%C3%A9-{noun}-{number}",
+            f"{directory}{adjective.upper()}-{noun}-{number}",
+            f"{plain}?edition=2&part=",
+        )[bits >> 44 & 3]
+
+    def _spot(self, host: int, path: str) -> _Spot | None:
+        """The inverse of `_path`."""
+        if path == "/":
+            return _Spot(host, 0)
+        if hall := _HALL_PATH.fullmatch(path):
+            spot = _Spot(host, int(hall[1]) * HALL)
+        elif book := _BOOK_PATH.search(path):
+            spot = _Spot(host, int(book[1]), int(book[2] or 0))
+        else:
+            return None
+        known = spot.number < self.pages and spot.hop <= self._hops(spot)[0]
+        return spot if known and self._path(spot) == path else None
+
+    # Where a URL leads.
+
+    def _links(self, spot: _Spot) -> list[_Spot]:
+        """The first page, the hall and the page itself, what is in the hall, and anything."""
+        if self._kind(spot) not in _PAGES:
+            return []
+        hall = _Spot(spot.host, spot.number - spot.number % HALL)
+        if self._kind(spot) == "duplicate":
+            spot = hall
+        way_back = (_Spot(spot.host, 0), hall, spot)
+        return [*way_back, *self._inside(spot), *self._drawn(spot, self.links_per_page)]
+
+    def _inside(self, spot: _Spot) -> list[_Spot]:
+        """The books of a hall, then the halls behind its doors; a book holds neither."""
+        hall, book = divmod(spot.number, HALL)
+        if book:
+            return []
+        books = range(spot.number + 1, spot.number + HALL)
+        doors = range((hall * DOORS + 1) * HALL, (hall * DOORS + DOORS + 1) * HALL, HALL)
+        return [_Spot(spot.host, number) for number in (*books, *doors) if number < self.pages]
+
+    def _drawn(self, spot: _Spot, count: int) -> list[_Spot]:
+        """URLs anywhere in the web, the same ones for every call."""
+        words = _stream(f"links/{self.seed}/{spot.host}/{spot.number}", count * 2)
+        drawn = []
+        for number, dice in zip(words[::2], words[1::2], strict=True):
+            host = spot.host
+            if self.hosts > 1 and (dice & 0xFFFF) < self.cross_links * 0x10000:
+                host = (host + 1 + (dice >> 16) % (self.hosts - 1)) % self.hosts
+            drawn.append(_Spot(host, number % self.pages))
+        return drawn
+
+    def _targets(self, spot: _Spot) -> list[_Spot]:
+        """Where a redirect leads; nothing for what is none."""
+        if self._kind(spot) != "redirect":
+            return []
+        hops, loop = self._hops(spot)
+        if spot.hop < hops:
+            return [spot._replace(hop=spot.hop + 1)]
+        return [spot._replace(hop=0)] if loop else self._drawn(spot, 1)
+
+    def _hops(self, spot: _Spot) -> tuple[int, bool]:
+        """How many hops follow the first, and whether the last one leads back to it."""
+        if self._kind(spot) != "redirect":
+            return 0, False
+        choice = self._bits(spot) >> 18
+        some = ((0, True), (2, True), (1, False), (2 + (choice >> 3 & 3), False))
+        return some[choice & 7] if choice & 7 < len(some) else (0, False)
+
+    # What a URL says.
+
+    def _answer(self, spot: _Spot, authority: str, attempt: int) -> Answer:
+        kind, choice = self._kind(spot), self._bits(spot) >> 16
+        match kind:
+            case "redirect":
+                return self._redirect(spot, authority, (301, 302, 307, 308)[choice & 3])
+            case "missing":
+                return self._notice((404, 410)[choice & 1])
+            case "broken":
+                return self._notice(500)
+            case "flaky" if attempt <= self.flaky_failures:
+                return self._notice(503)
+            case "duplicate":
+                spot = _Spot(spot.host, spot.number - spot.number % HALL)
+            case "file":
+                return self._file(spot, _FILES[choice & 3])
+        return self._content("text/html; charset=utf-8", self._page(spot, authority).encode())
+
+    def _content(self, content_type: str, body: bytes, status: int = 200) -> Answer:
+        return Answer(status, (("content-type", content_type),), body, self.delay)
+
+    def _notice(self, status: int) -> Answer:
+        body = _NOTICE.format(status=status, reason=HTTPStatus(status).phrase)
+        return self._content("text/html; charset=utf-8", body.encode(), status)
+
+    def _redirect(self, spot: _Spot, authority: str, status: int) -> Answer:
+        (target,) = self._targets(spot)
+        # A header carries fewer ways to write a URL than a page: no blanks, no accents.
+        spelling = self._bits(spot) >> 40 if self.messy else 1
+        location = self._reference(spot, target, authority, spelling % 6)
+        notice = self._notice(status)
+        return replace(notice, headers=(*notice.headers, ("location", location)))
+
+    def _file(self, spot: _Spot, kind: str) -> Answer:
+        sentences = self._prose(spot)
+        if kind == "json":
+            book = {"title": self._title(spot), "number": spot.number, "text": sentences}
+            return self._content("application/json", json.dumps(book).encode())
+        if kind == "png":
+            return self._content("image/png", _image(self._bits(spot)))
+        if kind == "pdf":
+            noise = shake_128(str(spot).encode()).digest(len(sentences) * _SENTENCE)
+            return self._content("application/pdf", b"%PDF-1.7\n" + noise + b"\n%%EOF\n")
+        return self._content("text/plain; charset=utf-8", "\n".join(sentences).encode())
+
+    def _page(self, spot: _Spot, authority: str) -> str:
+        links = self._links(spot)
+        words = _stream(f"ink/{self.seed}/{spot.host}/{spot.number}", len(links))
+        anchors = [
+            self._anchor(spot, link, authority, word)
+            for link, word in zip(links, words, strict=True)
+        ]
+        inside = 3 + len(self._inside(spot))
+        sentences, title = self._prose(spot), self._title(spot)
+        hostile = self.hostile if spot.number == 0 else ()
+        return _PAGE.format(
+            language=("en", "en-GB")[self._bits(spot) >> 16 & 1],
+            title=title,
+            description=sentences[0],
+            canonical=f"http://{authority}{_escape(self._path(spot))}",
+            way_back=" / ".join(anchors[: 2 if spot.number >= HALL else 1]),
+            prose=_paragraphs(sentences),
+            lists=_list("In this hall", anchors[3:inside])
+            + _list("See also", anchors[inside:])
+            + _list("Beware", [f'<a href="/hostile/{name}">{name}</a>' for name in hostile]),
+            loans=_loans(self._bits(spot)),
+            permanent=anchors[2],
+        )
+
+    def _anchor(self, page: _Spot, link: _Spot, authority: str, dice: int) -> str:
+        title = self._title(link)
+        if (dice & 0xFF) >= self.messy * 0x100:
+            return f'<a href="{_escape(self._reference(page, link, authority, 0))}">{title}</a>'
+        href = self._reference(page, link, authority, dice >> 8)
+        href = href.replace("&", ("&amp;", "&#38;", "&")[(dice >> 16) % 3])
+        return (
+            f'<a href="{href}">{title}</a>',
+            f"<A class=book HREF = '{href}'>{title}</A>",
+        )[dice >> 24 & 1]
+
+    def _reference(self, page: _Spot, link: _Spot, authority: str, spelling: int) -> str:
+        """How `page` writes a link; the spelling 0 is the plain one."""
+        path = self._path(link)
+        if link.host != page.host:
+            scheme = "" if spelling & 1 else "http:"
+            return f"{scheme}//{address(link.host)}{_port(authority)}{path}"
+        if spelling == 0:
+            return path
+        spellings = _spellings(authority, self._path(page), path)
+        return spellings[spelling % len(spellings)]
+
+    def _title(self, spot: _Spot) -> str:
+        if spot.number == 0:
+            return "The Library of Halls"
+        adjective, noun = _words(self._bits(spot))
+        if spot.number % HALL == 0:
+            return f"Hall {spot.number // HALL}, of the {adjective} {noun}"
+        return f"The {adjective} {noun}, volume {spot.number}"
+
+    def _prose(self, spot: _Spot) -> list[str]:
+        bits = self._bits(spot) >> 24
+        scale = bits & -bits & 31 or 32  # 1 for half of all pages, 2 for a quarter, and so on
+        size = min(self.largest, 1000 * scale + (bits >> 8 & 0x3FF) * scale)
+        key = f"prose/{self.seed}/{spot.host}/{spot.number}".encode()
+        choice = shake_128(key).digest(max(4, size // _SENTENCE))
+        return list(map(_sentences(self.seed).__getitem__, choice))
+
+
+def address(host: int) -> str:
+    """The loopback address of a host: 127.0.0.1 is number 0, and so on through 127.0.0.0/8."""
+    return str(IPv4Address(_FIRST + host))
+
+
+def host_number(address: str) -> int | None:
+    """The inverse of `address`; None for what is no IPv4 loopback address."""
+    try:
+        number = int(IPv4Address(address)) - _FIRST
+    except ValueError:
+        return None
+    return number if 0 <= number < _HOSTS else None
+
+
+def _fresh(spots: Iterable[_Spot], host: int, found: set[_Spot]) -> list[_Spot]:
+    fresh = []
+    for spot in spots:
+        if spot.host == host and spot not in found:
+            found.add(spot)
+            fresh.append(spot)
+    return fresh
+
+
+@lru_cache(maxsize=4096)  # a page asks four times for each of its links
+def _bits(seed: int, host: int, number: int) -> int:
+    key = f"{seed}/{host}/{number}".encode()
+    return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
+
+
+def _stream(key: str, count: int) -> tuple[int, ...]:
+    return struct.unpack(f"<{count}Q", shake_128(key.encode()).digest(count * 8))
+
+
+def _words(bits: int) -> tuple[str, str]:
+    return _ADJECTIVES[bits >> 32 & 31], _NOUNS[bits >> 37 & 31]
+
+
+def _port(authority: str) -> str:
+    port = authority.rpartition(":")[2]
+    return f":{port}" if port.isdigit() and port != authority else ""
+
+
+def _spellings(authority: str, base: str, path: str) -> tuple[str, ...]:
+    """Ways to write `path` on the page `base`, all of which normalise to the same URL.
+
+    The first six also fit into a Location header, which knows no blanks and accents.
+    """
+    up = "../" * (base.partition("?")[0].count("/") - 1)
+    port = _port(authority)
+    bare = authority.removesuffix(port)
+    return (
+        f"http://{authority}{path}",
+        f"//{authority}{path}",
+        f"HTTP://{authority.upper()}{path}",
+        f"http://{bare}:0{port[1:] or 80}{path}",  # the default port, or a zero before the port
+        f"./{up}{path[1:]}",
+        f"/./desk/..{path}",
+        f"{path}#part-2",
+        f"/%2E/desk/%2e%2e{path}",
+        f"  {path.replace('%20', ' ')}\n",
+        path.replace("%C3%A9", "é"),
+        f"{up}{path[1:]}" or "./",
+    )
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;")
+
+
+def _paragraphs(sentences: Sequence[str]) -> str:
+    parts = []
+    for start in range(0, len(sentences), 5):
+        if start % 20 == 15:
+            parts.append(f"<h2>{_HEADINGS[start // 20 % len(_HEADINGS)]}</h2>")
+        parts.append(f"<p>{' '.join(sentences[start : start + 5])}</p>")
+    return "\n".join(parts)
+
+
+def _list(heading: str, anchors: Sequence[str]) -> str:
+    if not anchors:
+        return ""
+    items = "\n".join(f"<li>{anchor}</li>" for anchor in anchors)
+    return f"<h2>{heading}</h2>\n<ul>\n{items}\n</ul>\n"
+
+
+def _loans(bits: int) -> str:
+    years = (1700 + (bits >> shift) % 320 for shift in (3, 11, 19))
+    return "".join(
+        f"<tr><td>{year}</td><td>the {_NOUNS[year % 32]}</td><td>{year % 90 + 1} days</td></tr>\n"
+        for year in years
+    )
+
+
+def _image(bits: int) -> bytes:
+    """A PNG of one colour, 8 by 8 pixels."""
+    chunks = (
+        b"IHDR" + struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0),
+        b"IDAT" + zlib.compress((b"\0" + bits.to_bytes(8, "little")[:3] * 8) * 8),
+        b"IEND",
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+        for chunk in chunks
+    )
+
+
+@lru_cache(maxsize=8)
+def _sentences(seed: int) -> tuple[str, ...]:
+    """One for every value of a byte, so that a page's prose is a string of bytes."""
+    return tuple(_sentence(_stream(f"sentence/{seed}/{number}", 7)) for number in range(256))
+
+
+def _sentence(dice: Sequence[int]) -> str:
+    return _TEMPLATES[dice[0] % len(_TEMPLATES)].format(
+        adjective=_ADJECTIVES[dice[1] % 32],
+        noun=_NOUNS[dice[2] % 32],
+        other=_NOUNS[dice[3] % 32],
+        place=_PLACES[dice[4] % len(_PLACES)],
+        year=1700 + dice[5] % 320,
+        count=2 + dice[6] % 97,
+    )
+
+
+_SENTENCE = 80  # characters, about
+
+_VOCABULARY = """
+blue borrowed brass bright careful copper crooked distant faded folded forgotten frozen
+gentle golden hidden hollow late little long lost marble northern patient plain quiet red
+restless silver sleeping striped tall winter
+
+ballad bell bridge candle clock compass door feather fountain garden harbour key kite ladder
+lamp lantern letter lighthouse map mirror mountain painter pearl river sailor shadow ship
+stair storm tower traveller window
+"""
+_ADJECTIVES, _NOUNS = map(str.split, _VOCABULARY.split("\n\n"))
+
+_PLACES = (
+    "by the north stair",
+    "under the long gallery",
+    "beside the stove",
+    "in the keeper's drawer",
+    "on the highest shelf",
+    "behind the globe",
+)
+
+_HEADINGS = (
+    "How it came here",
+    "What readers say",
+    "The binding",
+    "Notes in the margin",
+    "Copies elsewhere",
+    "For the keeper",
+)
+
+_TEMPLATES = (
+    "The {adjective} {noun} was lent {count} times before anybody missed its last page.",
+    "Whoever comes for the {noun} usually stays for the {other}.",
+    "In {year} the keepers moved the {adjective} {noun} {place}, where it is dry.",
+    "Nobody has asked for the {noun} since {year}; it waits {place}.",
+    "Whoever returns the {noun} late owes this hall a {adjective} {other}.",
+    "Its margins hold notes in {count} hands — the oldest is signed with a {adjective} {noun}.",
+    "The catalogue counts {count} copies, and a {adjective} {noun} that is none of them.",
+    "Compare it with the {other} {place}: both were bound in {year}.",
+    "“Read it {place},” says the old guide, “and then read the {noun} again.”",
+    "What looks like a {noun} from the gallery turns out to be a {adjective} {other}.",
+    "In the café they tell the story of the {adjective} {noun} by heart.",
+    "There is a shorter way: past the {noun}, left at the {other}, then down {count} steps.",
+)
+
+_NOTICE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{status} {reason}</title></head>
+<body><h1>{reason}</h1><p>The keeper looked twice.</p></body>
+</html>
+"""
+
+_PAGE = """<!doctype html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<meta name="description" content="{description}">
+<link rel="canonical" href="{canonical}">
+<link rel="stylesheet" href="/library.css">
+</head>
+<body>
+<header>{way_back}</header>
+<main>
+<h1>{title}</h1>
+{prose}
+{lists}<h2>Loans</h2>
+<table>
+<tr><th>Year</th><th>Reader</th><th>Kept for</th></tr>
+{loans}</table>
+</main>
+<footer>{permanent} · <a href="mailto:keeper@library.invalid">Write to the keeper</a></footer>
+</body>
+</html>
+"""
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #2b2620; --paper: #fbf8f1; --red: #9a3b26 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e2d6; --paper: #211d18; --red: #e0896f } }
+body { max-width: 44rem; margin: 0 auto; padding: 1.5rem; font: 1.1rem/1.6 Georgia, serif }
+body { color: var(--ink); background: var(--paper) }
+h1 { font-size: 2.2rem; line-height: 1.2 }
+h2 { margin-top: 2rem; font-size: 1.2rem }
+a { color: var(--red) }
+ul { columns: 2; padding-left: 1.2rem }
+table { border-collapse: collapse }
+th, td { padding: 0.2rem 1.5rem 0.2rem 0; text-align: left; border-bottom: 1px solid #8884 }
+header, footer { font-size: 0.9rem; opacity: 0.8 }
+"""
