@@ -169,6 +169,26 @@ class Visit(Struct, frozen=True):
     response: Response
     page: Page
 
+    @property
+    def url(self) -> str:
+        return self.response.url
+
+    @property
+    def status(self) -> int:
+        return self.response.status
+
+    @property
+    def body(self) -> bytes:
+        return self.response.body
+
+    @property
+    def title(self) -> str | None:
+        return self.page.title
+
+    @property
+    def links(self) -> list[Link]:
+        return self.page.links
+
 
 class Outcome(Struct, frozen=True):
     """What became of a claim: an end with its reason, or a date to try again."""

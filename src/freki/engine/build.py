@@ -12,7 +12,7 @@ from freki.admit.gate import Gate
 from freki.config import Settings
 from freki.engine import verdict
 from freki.engine.crawl import Worker
-from freki.engine.journey import Steps
+from freki.engine.journey import Deliver, Steps
 from freki.engine.pulse import Pulse
 from freki.extract.page import extract
 from freki.fetch.http import Http
@@ -51,7 +51,11 @@ def terms(settings: Settings) -> Terms:
 
 @asynccontextmanager
 async def worker(
-    crawl: Crawl, store: Path, seeds: Sequence[str], settings: Settings
+    crawl: Crawl,
+    store: Path,
+    seeds: Sequence[str],
+    settings: Settings,
+    deliver: Deliver | None = None,
 ) -> AsyncIterator[tuple[Worker, Pulse]]:
     """A worker on a crawl of a SQLite store, with its connections; closed at the end."""
     clock = steady_clock()
@@ -78,6 +82,7 @@ async def worker(
                 ledger=Buffered(ledger, clock, thread),
                 pulse=pulse,
                 clock=clock,
+                deliver=deliver,
             )
             yield _worker(steps, settings), pulse
         finally:

@@ -64,14 +64,23 @@ class Worker:
         while ending is None:
             try:
                 ending = await self._session()
-            except* LeaseLost:
-                # We were taken for dead, and somebody else has our claims. Nothing of ours was
-                # stored since, so nothing of it may be remembered either.
-                self._steps.agenda.clear()
-                self._steps.gate.forget()
-                self._steps.ledger.forget()
-                self._claiming = False
+            except BaseExceptionGroup as errors:
+                # One task failed first; the others were cancelled because of it.
+                error = _first(errors)
+                if not isinstance(error, LeaseLost):
+                    raise error from None
+                self._begin_again()
         return ending
+
+    def _begin_again(self) -> None:
+        """We were taken for dead, and somebody else has our claims.
+
+        Nothing of ours was stored since, so nothing of it may be remembered either.
+        """
+        self._steps.agenda.clear()
+        self._steps.gate.forget()
+        self._steps.ledger.forget()
+        self._claiming = False
 
     async def _session(self) -> Ending:
         """From joining the crawl to leaving it."""
@@ -201,3 +210,9 @@ class Worker:
     def _on_commit(self) -> None:
         self._claim_after = 0.0
         self._changed.set()
+
+
+def _first(errors: BaseException) -> BaseException:
+    while isinstance(errors, BaseExceptionGroup):
+        errors = errors.exceptions[0]
+    return errors

@@ -1,6 +1,6 @@
 """One URL through every step."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
@@ -9,6 +9,9 @@ from freki.ledger.buffered import Buffered
 from freki.ledger.policy import Agenda
 from freki.messages import Claim, Failure, Outcome, Response, State, Visit
 from freki.steps import Extract, Fetch, Gate, Verdict
+
+Deliver = Callable[[Visit], Awaitable[None]]
+"""Gets each page while the crawl runs; a slow one slows the crawl."""
 
 Judge = Callable[[Claim, Response | Failure, float], Verdict]
 
@@ -24,6 +27,7 @@ class Steps(Struct, frozen=True):
     ledger: Buffered
     pulse: Pulse
     clock: Callable[[], float]
+    deliver: Deliver | None = None
 
 
 async def journey(claim: Claim, steps: Steps) -> None:
@@ -43,6 +47,8 @@ async def journey(claim: Claim, steps: Steps) -> None:
     rest = steps.agenda.settle(claim, now, answer.timings.total if heard else -1.0)
     steps.ledger.put(outcome, None if heard else rest)
     steps.pulse.note(claim, answer, outcome)
+    if steps.deliver is not None and outcome.visit is not None:
+        await steps.deliver(outcome.visit)
 
 
 def settled(

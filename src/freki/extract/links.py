@@ -1,11 +1,12 @@
-"""Where a page leads: every URL once, in document order, with the words that name it.
+"""Where a page leads.
 
-Per-link work in Python is what costs, so a page's links are first a dictionary
-from URL to element, which costs 0.3 us for each `<a>`, and only what is left of
-them (a third, on documentation) is read further.
+A page has ten times the anchors that it has anything else, and three anchors
+for every URL. So what is done for each anchor is one attribute and two
+dictionary look-ups, 0.3 us, and only the first of each URL is read further.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from turbohtml import Document, Element
@@ -14,10 +15,10 @@ from freki.messages import Link, Via
 from freki.url import Joiner, directory, join
 
 # A page with more is a generated maze, and each link costs a row in the ledger.
-_MAX_ELEMENTS = 100_000
+_MAX_ANCHORS = 100_000
 
-# A relative link of 20 bytes on a page with an address of 8 KiB is a URL of
-# 8 KiB: so many characters may all links of a page together take from its address.
+# A relative link of 20 bytes on a page with an address of 8 KiB is a URL of 8 KiB:
+# so many characters may the links of a page together take from its address.
 _MAX_INHERITED = 32_000_000
 
 _MAX_REMEMBERED = 65_536  # joined links of all directories together: about 20 MB
@@ -25,9 +26,8 @@ _MAX_REMEMBERED = 65_536  # joined links of all directories together: about 20 M
 _MAX_TEXT = 200
 _MAX_REL = 100
 
-_LEADING = ("a", "area", "frame", "iframe", "link", "meta")
 _FOLLOWED = {"next", "prev", "canonical", "alternate"}
-_VIA = {"frame": Via.frame, "iframe": Via.frame, "meta": Via.refresh}
+_NO_PAGE = {"stylesheet", "icon"}  # "alternate stylesheet", "alternate icon"
 
 # WHATWG HTML 4.2.5.3, "shared declarative refresh steps".
 _REFRESH = re.compile(
@@ -37,93 +37,100 @@ _REFRESH = re.compile(
 )
 
 
-def links(document: Document, base: str) -> list[Link]:
-    """The links of a page whose relative links are meant from `base`."""
+def links(document: Document, base: str, named: Iterable[Link]) -> list[Link]:
+    """Where a page leads, each URL once: the `named`, then the anchors as they stand."""
+    found: dict[str, Link] = {}
+    for link in named:
+        found.setdefault(link.url, link)
+    anchors = _anchors(document, base)
+    found |= {url: _link(url, anchor) for url, anchor in anchors.items() if url not in found}
+    return list(found.values())
+
+
+def named(elements: Iterable[Element], base: str) -> Iterator[Link]:
+    """What `link`, `meta` and frames lead to, as often as they say it."""
+    joined = _directories.joiner(base)
+    for element in elements:
+        match element.tag:
+            case "link":
+                href, via = _relation(element)
+            case "meta":
+                href, via = _refresh(element), Via.refresh
+            case _:
+                href, via = element.attr("src"), Via.frame
+        if href and (url := joined[href] or join(base, href)):
+            yield Link(url, "", _rel(element), via)
+
+
+def collapsed(text: str, limit: int) -> str:
+    """Text on one line, cut at `limit` characters."""
+    if len(text) > limit:
+        text = text[: 8 * limit]  # markup is indented; who pads more than that is hostile
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[:limit].rstrip()
+
+
+def _anchors(document: Document, base: str) -> dict[str, Element]:
+    """The first anchor of each URL."""
     joined = _directories.joiner(base)
     known = len(joined)
     first: dict[str, Element] = {}
-    for element in islice(document.iter_elements(_LEADING), _limit(base)):
-        href = element.attr("href") if element.tag == "a" else _target(element)
+    most = min(_MAX_ANCHORS, _MAX_INHERITED // len(base))
+    for anchor in islice(document.iter_elements(("a", "area")), most):
+        href = anchor.attr("href")
         if not href or href[0] == "#":
             continue
         url = joined[href]
         if url == "":
             url = join(base, href)
-        if url and url not in first:
-            first[url] = element
+        if url:
+            first.setdefault(url, anchor)
     _directories.grew(len(joined) - known)
-    return [_link(url, element) for url, element in first.items()]
+    return first
 
 
-def relations(element: Element) -> list[str]:
-    """The words of a `rel` attribute, lower-cased."""
-    return (element.attr("rel") or "")[:_MAX_REL].lower().split()
-
-
-def collapsed(text: str, limit: int) -> str:
-    """Text on one line, cut at `limit` characters."""
-    # Markup is indented, so more than the limit is read; who pads more than that is hostile.
-    return " ".join(text[: 8 * limit].split())[:limit].rstrip()
-
-
-def _limit(base: str) -> int:
-    return min(_MAX_ELEMENTS, _MAX_INHERITED // len(base))
-
-
-def _target(element: Element) -> str | None:
-    """Where an element that is no `<a>` leads, as it is written."""
-    match element.tag:
-        case "area":
-            return element.attr("href")
-        case "link":
-            rel = relations(element)
-            leads = "stylesheet" not in rel and not _FOLLOWED.isdisjoint(rel)
-            return element.attr("href") if leads else None
-        case "meta":
-            return _refresh_target(element)
-        case _:
-            return element.attr("src")
-
-
-def _refresh_target(meta: Element) -> str | None:
-    if (meta.attr("http-equiv") or "").lower() != "refresh":
-        return None
-    refresh = _REFRESH.match(meta.attr("content") or "")
-    return refresh and refresh[refresh.lastindex or 0]
-
-
-def _link(url: str, element: Element) -> Link:
-    rel = " ".join(relations(element)) if element.attr("rel") else ""
-    match element.tag:
-        case "a":
-            return Link(url, _text(element), rel)
-        case "area":
-            return Link(url, _attribute(element, "alt"), rel)
-        case "link":
-            return Link(url, "", rel, Via.canonical if "canonical" in rel else Via.link)
-        case tag:
-            return Link(url, "", rel, _VIA[tag])
+def _link(url: str, anchor: Element) -> Link:
+    return Link(url, _text(anchor) or _attribute(anchor, "title"), _rel(anchor))
 
 
 def _text(anchor: Element) -> str:
-    """The words of a link, else its title, else what stands for its picture."""
-    # An `<a>` can hold others only in hostile or broken markup (SVG, table cells). Reading the
-    # text of all of them would take the square of their number; this stops at the first inside.
+    """The words of an anchor, else those that stand for its picture."""
+    # An `<a>` holds others only in broken or hostile markup (SVG, table cells). Reading the text
+    # of each would take the square of their number; to look for the first inside is linear.
     if anchor.find("a") is not None:
         return ""
     text = anchor.text
     if "{" in text:  # the style of a drawing is text as well; this way of reading leaves it out
         text = anchor.to_text()
-    return collapsed(text, _MAX_TEXT) or _attribute(anchor, "title") or _picture(anchor)
+    return collapsed(text, _MAX_TEXT) or _picture(anchor)
 
 
 def _picture(anchor: Element) -> str:
-    image = anchor.find("img")
-    return "" if image is None else _attribute(image, "alt")
+    picture = anchor if anchor.tag == "area" else anchor.find("img")
+    return "" if picture is None else _attribute(picture, "alt")
 
 
 def _attribute(element: Element, name: str) -> str:
     return collapsed(element.attr(name) or "", _MAX_TEXT)
+
+
+def _rel(element: Element) -> str:
+    rel = element.attr("rel")
+    return " ".join(rel[:_MAX_REL].lower().split()) if rel else ""
+
+
+def _relation(link: Element) -> tuple[str | None, Via]:
+    relations = _rel(link).split()
+    if _FOLLOWED.isdisjoint(relations) or not _NO_PAGE.isdisjoint(relations):
+        return None, Via.link
+    return link.attr("href"), Via.canonical if "canonical" in relations else Via.link
+
+
+def _refresh(meta: Element) -> str | None:
+    if (meta.attr("http-equiv") or "").lower() != "refresh":
+        return None
+    refresh = _REFRESH.match(meta.attr("content") or "")
+    return refresh and refresh[refresh.lastindex or 0]
 
 
 class _Directories:

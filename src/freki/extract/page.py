@@ -13,7 +13,7 @@ from itertools import islice
 from turbohtml import Document, Element, HTMLParseError, Namespace, parse, parse_xml
 
 from freki.extract import charset
-from freki.extract.links import collapsed, links, relations
+from freki.extract.links import collapsed, links, named
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
 
@@ -35,7 +35,7 @@ _LOOKS_LIKE_HTML = re.compile(
 )
 _SNIFFED = 1445  # bytes: WHATWG mimesniff 5.2
 
-_TELLING = ("base", "link", "meta", "title")
+_TELLING = ("base", "frame", "iframe", "link", "meta", "title")
 
 _US = {"*", "robots", "freki"}  # whom a directive names when it means us
 _VALUED = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
@@ -78,15 +78,16 @@ def _read(response: Response, media_type: str) -> Page:
     document, encoding = _parse(response, media_type)
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
     base = _base(telling, response.url)
+    heads = list(named(telling, base))
     metas = _metas(telling)
     forbidden = _forbidden_by_headers(response)
     for text in metas.get("robots", []) + metas.get("freki", []):
         forbidden |= _directives(text)
     return Page(
-        links=links(document, base),
+        links=links(document, base, heads),
         title=_title(telling),
         description=_description(metas),
-        canonical=_canonical(telling, base),
+        canonical=next((link.url for link in heads if link.via is Via.canonical), None),
         language=_language(document.root, response),
         charset=encoding,
         noindex="noindex" in forbidden,
@@ -162,14 +163,6 @@ def _title(telling: list[Element]) -> str | None:
 def _description(metas: dict[str, list[str]]) -> str | None:
     texts = (collapsed(content, _MAX_TEXT) for content in metas.get("description", ()))
     return next(filter(None, texts), None)
-
-
-def _canonical(telling: list[Element], base: str) -> str | None:
-    for element in telling:
-        if element.tag == "link" and "canonical" in relations(element):
-            href = element.attr("href")
-            return join(base, href) if href else None
-    return None
 
 
 def _language(root: Element | None, response: Response) -> str | None:

@@ -6,15 +6,17 @@
 
 `python -m freki.testing.server --pages 10000 --port 8081` does it in a process of its own.
 
-A path `/hostile/NAME` misbehaves; `HOSTILE` is the table. Each behaviour is a
-generator of bytes to send and of seconds to wait, so it knows no socket, and one
-small loop plays them all.
+A path `/hostile/NAME` misbehaves, and `HOSTILE` is the table. A behaviour is a
+generator of bytes to send, of seconds to wait and of None to reset: it knows no
+socket and no loop, and one method plays them all.
 """
 
 import argparse
 import asyncio
-import email.utils
+import errno
+import gzip
 import json
+import re
 import signal
 import socket
 import struct
@@ -22,14 +24,550 @@ import sys
 import time
 import zlib
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
+from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from ipaddress import ip_address
+from itertools import chain, cycle, repeat
 from pathlib import Path
 from typing import NamedTuple, TextIO
-from urllib.parse import parse_qs
 
 from freki.testing.auditor import Access
 from freki.testing.synthetic import Answer, Web, address
+
+MAX_HEAD = 65_536  # bytes of a request, and of what a client may send ahead of its answers
+
+_CACHED = 2048  # rendered answers; some 15 MB
+_EVERY = re.compile(r"[?&]every=(\d{1,5}(?:\.\d{1,5})?)", re.ASCII)
+
+Step = bytes | float | None
+Behaviour = Callable[[str, float], Iterator[Step]]
+"""Takes the path asked for, and the seconds between its steps (`?every=`, 1 by default)."""
+
+
+@asynccontextmanager
+async def serve(
+    web: Web,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    journal: Path | None = None,
+    remember: int = 100_000,
+) -> AsyncIterator["Site"]:
+    """Listen until the block ends; `host` is where a web with one host is, others have theirs.
+
+    The last `remember` requests are kept in memory. A `journal` gets every one as a
+    line of JSON, which `auditor.read` understands at any moment.
+    """
+    hosts = [host] if web.hosts == 1 else [address(number) for number in range(web.hosts)]
+    loop = asyncio.get_running_loop()
+    with ExitStack() as stack:
+        lines = stack.enter_context(journal.open("a", 1, encoding="utf-8")) if journal else None
+        listeners = _listen(hosts, port)
+        site = Site(web, tuple(map(_url, listeners)), remember, lines)
+        for listener in listeners:
+            server = await loop.create_server(lambda: _Connection(site), sock=listener)
+            stack.callback(server.close)
+        try:
+            yield site
+        finally:
+            site.abort()
+            await asyncio.sleep(0)  # lets every connection hear of its end and log it
+
+
+def _listen(hosts: Sequence[str], port: int) -> list[socket.socket]:
+    """One listener for each host, all on the same port."""
+    for _ in range(8):  # a port that is free on one address may be taken on the next
+        try:
+            return _bind(hosts, port)
+        except OSError as error:
+            if port or error.errno != errno.EADDRINUSE:
+                raise
+    return _bind(hosts, port)
+
+
+def _bind(hosts: Sequence[str], port: int) -> list[socket.socket]:
+    listeners = []
+    with ExitStack() as unless_all:
+        for host in hosts:
+            if not ip_address(host).is_loopback:
+                raise ValueError(f"{host} is no loopback address; this web is not for the world")
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            listener = socket.create_server((host, port), family=family, backlog=1024)
+            listeners.append(unless_all.enter_context(listener))
+            port = listener.getsockname()[1]
+        unless_all.pop_all()
+    return listeners
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How a site is doing."""
+
+    requests: int  # that arrived, also those still being answered
+    statuses: dict[int, int]  # of those that ended; 0 where no answer began
+    connections: int  # open now
+    most_connections: int  # open at the same time
+
+
+class _Rendered(NamedTuple):
+    answer: Answer
+    head: bytes  # without the empty line that ends it
+    body: bytes
+
+
+class _Request(NamedTuple):
+    host: str
+    path: str
+    method: str
+    agent: str
+    keep_alive: bool
+    wall: float
+    start: float
+
+
+class Site:
+    """A running server: where it is, and what happened so far."""
+
+    def __init__(
+        self, web: Web, urls: tuple[str, ...], remember: int, journal: TextIO | None
+    ) -> None:
+        self.web = web
+        self.urls = urls  # of every host, in order
+        self.log: deque[Access] = deque(maxlen=remember)  # in the order of their ends
+        self._journal = journal
+        self._requests = 0
+        self._statuses: Counter[int] = Counter()
+        self._connections: set[_Connection] = set()
+        self._most_connections = 0
+        self._failures: dict[tuple[str, str], int] = {}  # of flaky pages, hence no others' memory
+        self._rendered = lru_cache(_CACHED)(self._render)
+
+    def __repr__(self) -> str:
+        return f"<Site {self.url} {self.statistics()}>"
+
+    @property
+    def url(self) -> str:
+        """The first page of the first host."""
+        return self.urls[0]
+
+    def statistics(self) -> Statistics:
+        """Counts of this moment."""
+        return Statistics(
+            self._requests, dict(self._statuses), len(self._connections), self._most_connections
+        )
+
+    def abort(self) -> None:
+        """Cut every connection; the site goes on listening."""
+        for connection in tuple(self._connections):
+            connection.abort()
+
+    def opened(self, connection: "_Connection") -> None:
+        self._connections.add(connection)
+        self._most_connections = max(self._most_connections, len(self._connections))
+
+    def closed(self, connection: "_Connection") -> None:
+        self._connections.discard(connection)
+
+    def answer(self, host: str, path: str) -> _Rendered:
+        """What this request gets: the web's answer to one more attempt."""
+        self._requests += 1
+        failures = self._failures.get((host, path), 0)
+        rendered = self._rendered(host, path, failures + 1)
+        if rendered.answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            self._failures[host, path] = failures + 1
+        return rendered
+
+    def ended(self, request: _Request, status: int) -> None:
+        host, path, method, agent, _, wall, start = request
+        access = Access(host, path, method, status, agent, wall, start, time.monotonic())
+        self._statuses[status] += 1
+        self.log.append(access)
+        if self._journal:
+            self._journal.write(f"{json.dumps(access._asdict())}\n")
+
+    def _render(self, host: str, path: str, attempt: int) -> _Rendered:
+        answer = self.web.answer(host, path, attempt)
+        return _Rendered(answer, _head(answer), answer.body)
+
+
+def _head(answer: Answer) -> bytes:
+    lines = [
+        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
+        *(f"{name}: {value}" for name, value in answer.headers),
+        f"content-length: {len(answer.body)}\r\n",
+    ]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+class _Connection(asyncio.Protocol):
+    """Answers one request after the other, however many arrive at once."""
+
+    _transport: asyncio.Transport
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._buffer = bytearray()
+        self._request: _Request | None = None  # being answered
+        self._script: Iterator[Step] | None = None
+        self._status = 0
+        self._timer: asyncio.Handle | None = None
+        self._blocked = False  # by a client that does not read
+        self._ended = False  # the client will send no more
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._site.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer:
+            self._timer.cancel()
+        if self._request:
+            self._site.ended(self._request, self._status)
+        self._request = self._script = None
+        self._site.closed(self)
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        self._advance()
+        if len(self._buffer) > MAX_HEAD:
+            self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        return self._request is not None  # True keeps the connection for the answers still due
+
+    def pause_writing(self) -> None:
+        self._blocked = True
+
+    def resume_writing(self) -> None:
+        self._blocked = False
+        if self._script:
+            self._play()
+        else:
+            self._advance()
+
+    def _advance(self) -> None:
+        while self._request is None and not (self._blocked or self._transport.is_closing()):
+            end = self._buffer.find(b"\r\n\r\n")
+            if end < 0:
+                if len(self._buffer) > MAX_HEAD:
+                    self._refuse(431)
+                elif self._ended:
+                    self._transport.close()
+                return
+            head = bytes(self._buffer[:end])
+            del self._buffer[: end + 4]
+            self._begin(head)
+
+    def _begin(self, head: bytes) -> None:
+        request = _parse(head)
+        if isinstance(request, int):
+            self._refuse(request)
+            return
+        self._request = request
+        rendered = self._site.answer(request.host, request.path)
+        if rendered.answer.hostile:
+            self._script = _script(rendered.answer.hostile, request.path)
+            self._play()
+        elif rendered.answer.delay:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(rendered.answer.delay, self._answer_late, rendered)
+        else:
+            self._answer(request, rendered)
+
+    def _refuse(self, status: int) -> None:
+        self._transport.write(_head(Answer(status, (("connection", "close"),))) + b"\r\n")
+        self._transport.close()
+
+    def _answer_late(self, rendered: _Rendered) -> None:
+        assert self._request
+        self._answer(self._request, rendered)
+        self._advance()
+
+    def _answer(self, request: _Request, rendered: _Rendered) -> None:
+        answer, head, body = rendered
+        end = b"\r\n" if request.keep_alive else b"connection: close\r\n\r\n"
+        self._transport.write(head + end if request.method == "HEAD" else head + end + body)
+        self._status = answer.status
+        self._end(request)
+        if not request.keep_alive:
+            self._transport.close()
+
+    def _end(self, request: _Request) -> None:
+        self._site.ended(request, self._status)
+        self._request = self._script = None
+        self._status = 0
+        if not (self._transport.is_reading() or self._transport.is_closing()):
+            self._transport.resume_reading()
+
+    def _play(self) -> None:
+        """Take one step of a behaviour, and come back for the next when it is time."""
+        assert self._request
+        assert self._script
+        loop = asyncio.get_running_loop()
+        match next(self._script, b""):
+            case b"":
+                self._end(self._request)
+                self._transport.close()
+            case None:
+                self._reset()
+            case bytes(data):
+                self._status = self._status or _status(data)
+                self._transport.write(data)
+                if not self._blocked:  # else `resume_writing` goes on
+                    self._timer = loop.call_soon(self._play)
+            case seconds:
+                self._timer = loop.call_later(seconds, self._play)
+
+    def _reset(self) -> None:
+        # Closing a socket that may not linger sends RST instead of FIN.
+        linger = struct.pack("ii", 1, 0)
+        self._transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, linger
+        )
+        self._transport.abort()
+
+
+def _parse(head: bytes) -> _Request | int:
+    """A request, or the status that refuses it; nobody should send a body here."""
+    line, _, _ = head.partition(b"\r\n")
+    method, _, rest = line.decode("latin-1").partition(" ")
+    path, _, version = rest.partition(" ")
+    if version not in ("HTTP/1.1", "HTTP/1.0") or not path.startswith("/"):
+        return 400
+    if method not in ("GET", "HEAD"):
+        return 405
+    fields = head.lower()
+    length = _field(head, fields, b"content-length")
+    if length not in ("", "0") or b"\r\ntransfer-encoding:" in fields:
+        return 413
+    host = _field(head, fields, b"host").lower()
+    if not host:
+        return 400
+    agent = _field(head, fields, b"user-agent")
+    connection = _field(head, fields, b"connection").lower()
+    keep_alive = connection == "keep-alive" if version == "HTTP/1.0" else connection != "close"
+    return _Request(host, path, method, agent, keep_alive, time.time(), time.monotonic())
+
+
+def _field(head: bytes, lowered: bytes, name: bytes) -> str:
+    start = lowered.find(b"\r\n%b:" % name)
+    if start < 0:
+        return ""
+    start += len(name) + 3
+    end = head.find(b"\r\n", start)
+    return head[start : end if end >= 0 else len(head)].decode("latin-1").strip()
+
+
+def _status(data: bytes) -> int:
+    code = data[9:12]
+    return int(code) if data.startswith(b"HTTP/1.") and code.isdigit() else 0
+
+
+def _script(name: str, path: str) -> Iterator[Step]:
+    every = _EVERY.search(path)
+    behaviour = HOSTILE.get(name, _say(_NOT_FOUND))
+    return behaviour(path, float(every[1]) if every else 1.0)
+
+
+# Each of these ends the connection when it is over.
+
+_OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"
+_PAGE = b"<!doctype html><title>Hostile</title><p>Nothing to see here.</p>\n" * 8
+_WHOLE = b"content-length: %d\r\n\r\n%b" % (len(_PAGE), _PAGE)
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
+_MIB = bytes(2**20)
+
+
+def _say(*steps: Step) -> Behaviour:
+    return lambda path, every: iter(steps)
+
+
+def _for_ever(first: bytes, again: bytes) -> Behaviour:
+    """As fast as the client takes it."""
+    return lambda path, every: chain([first], repeat(again))
+
+
+def _drip(first: bytes, drop: bytes) -> Behaviour:
+    """Slowly."""
+    return lambda path, every: chain([first], cycle([every, drop]))
+
+
+def _silence(path: str, every: float) -> Iterator[Step]:
+    return repeat(every)
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _bomb(head: bytes, wbits: int) -> Behaviour:
+    """A thousand zeros for every byte, without end, for the price of two compressions.
+
+    A full flush makes the compressor forget what was before, so that the same
+    bytes stand for a further mebibyte wherever they are repeated.
+    """
+
+    def explode(path: str, every: float) -> Iterator[Step]:
+        squeeze = zlib.compressobj(9, wbits=wbits)
+        fuse = squeeze.compress(_MIB) + squeeze.flush(zlib.Z_FULL_FLUSH)
+        charge = squeeze.compress(_MIB) + squeeze.flush(zlib.Z_FULL_FLUSH)
+        yield head + b"transfer-encoding: chunked\r\n\r\n" + _chunk(fuse)
+        yield from repeat(_chunk(charge))
+
+    return explode
+
+
+def _truncated_gzip(path: str, every: float) -> Iterator[Step]:
+    half = gzip.compress(_PAGE)[:-30]
+    yield _OK + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n%b" % (len(half), half)
+
+
+def _redirect(location: str) -> Behaviour:
+    head = f"HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
+    return _say(head.encode())
+
+
+def _growing(path: str, every: float) -> Iterator[Step]:
+    return _redirect(f"{path}{'&' if '?' in path else '?'}again=and")(path, every)
+
+
+def _later(status: int, when: str | None) -> Behaviour:
+    """The date of None is two seconds ahead."""
+
+    def answer(path: str, every: float) -> Iterator[Step]:
+        after = when or formatdate(time.time() + 2, usegmt=True)
+        head = f"HTTP/1.1 {status} Later\r\ncontent-length: 0\r\nretry-after: {after}\r\n\r\n"
+        yield head.encode()
+
+    return answer
+
+
+HOSTILE: dict[str, Behaviour] = {
+    # Time.
+    "silence": _silence,
+    "slow-headers": _drip(b"HTTP/1.1 200 OK\r\nx-slow: ", b"a"),
+    "slow-body": _drip(_OK + b"content-length: 1000000\r\n\r\n", b"a"),
+    "slow-chunks": _drip(_OK + b"transfer-encoding: chunked\r\n\r\n", _chunk(b"a")),
+    # Amount.
+    "endless-body": _for_ever(_OK + b"transfer-encoding: chunked\r\n\r\n", _chunk(_PAGE * 32)),
+    "endless-body-without-length": _for_ever(_OK + b"\r\n", _PAGE * 32),
+    "endless-interim": _for_ever(
+        b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 Wait\r\n\r\n" * 99
+    ),
+    "endless-headers": _for_ever(_OK, b"x-more: and more\r\n" * 999),
+    "endless-header-line": _for_ever(_OK + b"x-long: ", b"a" * 9999),
+    "endless-chunk-extension": _for_ever(
+        _OK + b"transfer-encoding: chunked\r\n\r\n5;", b"a" * 9999
+    ),
+    "endless-trailers": _for_ever(
+        _OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
+        b"x-more: and more\r\n" * 999,
+    ),
+    "huge-headers": _say(_OK, b"x-more: and more\r\n" * 60_000, _WHOLE),
+    "gzip-bomb": _bomb(_OK + b"content-encoding: gzip\r\n", 31),
+    "deflate-bomb": _bomb(_OK + b"content-encoding: deflate\r\n", 15),
+    "raw-deflate-bomb": _bomb(_OK + b"content-encoding: deflate\r\n", -15),
+    "redirect-bomb": _bomb(b"HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-encoding: gzip\r\n", 31),
+    # Ends and lengths that lie.
+    "close-at-once": _say(),
+    "reset-at-once": _say(None),
+    "reset": _say(_OK + b"content-length: 1000000\r\n\r\n" + _PAGE, 0.01, None),
+    "length-too-long": _say(_OK + b"content-length: 1000000\r\n\r\n" + _PAGE),
+    "length-too-short": _say(_OK + b"content-length: 10\r\n\r\n" + _PAGE),
+    "length-negative": _say(_OK + b"content-length: -5\r\n\r\n" + _PAGE),
+    "two-lengths": _say(_OK + b"content-length: 10\r\n" + _WHOLE),
+    "length-and-chunked": _say(_OK + b"transfer-encoding: chunked\r\n" + _WHOLE),
+    "chunk-size-nonsense": _say(_OK + b"transfer-encoding: chunked\r\n\r\nzz\r\n" + _PAGE),
+    "chunk-size-huge": _say(
+        _OK + b"transfer-encoding: chunked\r\n\r\n" + b"f" * 17 + b"\r\n" + _PAGE
+    ),
+    # Content codings that lie.
+    "truncated-gzip": _truncated_gzip,
+    "not-gzip": _say(_OK + b"content-encoding: gzip\r\n" + _WHOLE),
+    "unknown-coding": _say(_OK + b"content-encoding: x-rot13\r\n" + _WHOLE),
+    "many-codings": _say(_OK + b"content-encoding: " + b"gzip, " * 99 + b"gzip\r\n" + _WHOLE),
+    # Grammar.
+    "status-line-nonsense": _say(b"SSH-2.0-OpenSSH_9.9\r\n"),
+    "status-nonsense": _say(b"HTTP/1.1 abc OK\r\n" + _WHOLE),
+    "status-too-large": _say(b"HTTP/1.1 99999 OK\r\n" + _WHOLE),
+    "no-head": _say(_PAGE),
+    "header-without-colon": _say(_OK + b"this is no header\r\n" + _WHOLE),
+    "header-folded": _say(_OK + b"x-folded: one\r\n two\r\n" + _WHOLE),
+    "header-bare-cr": _say(_OK + b"x-one: a\rset-cookie: cr=1\r\n" + _WHOLE),
+    "header-bare-lf": _say(_OK + b"x-one: a\nset-cookie: lf=1\n" + _WHOLE),
+    "header-nul": _say(_OK + b"x-nul: a\0b\r\n" + _WHOLE),
+    # Redirects.
+    "redirect-self": _redirect("/hostile/redirect-self"),
+    "redirect-loop": _redirect("/hostile/redirect-loop-back"),
+    "redirect-loop-back": _redirect("/hostile/redirect-loop"),
+    "redirect-growing": _growing,
+    "redirect-huge": _redirect("/" + "a" * 2**20),
+    "redirect-fragment": _redirect("#here"),
+    "redirect-nowhere": _redirect(""),
+    "redirect-not-a-url": _redirect("http://[::1"),
+    "redirect-file": _redirect("file:///etc/passwd"),
+    # Later, perhaps.
+    **{
+        f"{status}-{name}": _later(status, when)
+        for status in (429, 503)
+        for name, when in (
+            ("seconds", "1"),
+            ("date", None),
+            ("negative", "-5"),
+            ("absurd", "1" + "0" * 30),
+        )
+    },
+}
+"""Every misbehaviour by the name it has in `/hostile/NAME`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; prints one line with the URL when ready."""
+    parser = argparse.ArgumentParser("python -m freki.testing.server", description=main.__doc__)
+    parser.add_argument("--host", default="127.0.0.1", help="where a web with one host is")
+    parser.add_argument("--port", type=int, default=0, help="0, the default, takes any free one")
+    parser.add_argument("--journal", type=Path, help="access log, one line of JSON per request")
+    knobs = parser.add_argument_group("the web", "explained in freki.testing.synthetic.Web")
+    for knob in fields(Web):
+        many = "*" if isinstance(knob.default, tuple) else None
+        option = f"--{knob.name.replace('_', '-')}"
+        kind = str if many else type(knob.default)
+        knobs.add_argument(
+            option, type=kind, nargs=many, default=knob.default, help="default: %(default)r"
+        )
+    given = vars(parser.parse_args(arguments))
+    host, port, journal = given.pop("host"), given.pop("port"), given.pop("journal")
+    given["hostile"] = tuple(given["hostile"])
+    try:
+        web = Web(**given)
+    except ValueError as error:
+        parser.error(str(error))
+    asyncio.run(_serve_until_told(web, host, port, journal))
+
+
+async def _serve_until_told(web: Web, host: str, port: int, journal: Path | None) -> None:
+    told = asyncio.Event()
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(sign, told.set)
+    async with serve(web, host, port, journal=journal) as site:
+        sys.stdout.write(f"{site.url}\n")
+        sys.stdout.flush()
+        await told.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -14,12 +14,12 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from hashlib import blake2b, shake_128
+from hashlib import shake_128
 from http import HTTPStatus
 from ipaddress import IPv4Address
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 HALL = 16  # numbers in a hall: its own page and up to fifteen books
@@ -35,6 +35,8 @@ _BOOK_PATH = re.compile(r"-(\d{1,9})(?:\.[a-z]+|\?hop=(\d)|\?edition=2&part=)?$"
 _Kind = Literal["page", "redirect", "missing", "broken", "flaky", "duplicate", "file"]
 _PAGES: tuple[_Kind, ...] = ("page", "flaky", "duplicate")
 _FILES = ("txt", "json", "png", "pdf")
+_64_BITS = 2**64 - 1
+_IN_HEADERS = 7  # of `_spellings`
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,24 @@ class Web:
     robots: str = "User-agent: *\nAllow: /\n"
     hostile: tuple[str, ...] = ()  # misbehaviours that the first page links to, by name
 
+    _limits: tuple[tuple[int, _Kind], ...] = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
         if self.pages < 1 or not 1 <= self.hosts <= _HOSTS:
             raise ValueError(f"no web has {self.pages} pages on {self.hosts} hosts")
-        if sum(share for _, share in self._shares()) > 1:
+        shares: dict[_Kind, float] = {
+            "redirect": self.redirects,
+            "missing": self.missing,
+            "broken": self.broken,
+            "flaky": self.flaky,
+            "duplicate": self.duplicates,
+            "file": self.files,
+        }
+        limits = [round(limit * 0x10000) for limit in accumulate(shares.values())]
+        if limits[-1] > 0x10000:
             raise ValueError("redirects, errors, duplicates and files are more than all books")
+        # Kept because a page asks for the kind of everything it links to.
+        object.__setattr__(self, "_limits", tuple(zip(limits, shares, strict=True)))
 
     def answer(self, host: str, path: str, attempt: int = 1) -> Answer:
         """What the authority `host` says when asked for `path` the nth time.
@@ -122,37 +137,21 @@ class Web:
     # What a URL is. Of its 64 bits 0-15 choose the kind, 16-23 one of that kind, 24-29 the
     # length, 32-43 the title, 44-47 the form of the path and 48-55 whether it has one.
 
-    def _bits(self, spot: _Spot) -> int:
-        return _bits(self.seed, spot.host, spot.number)
-
-    def _shares(self) -> tuple[tuple[_Kind, float], ...]:
-        return (
-            ("redirect", self.redirects),
-            ("missing", self.missing),
-            ("broken", self.broken),
-            ("flaky", self.flaky),
-            ("duplicate", self.duplicates),
-            ("file", self.files),
-        )
-
     def _kind(self, spot: _Spot) -> _Kind:
-        if spot.number % HALL == 0:
+        roll = _bits(self.seed, spot) & 0xFFFF
+        if roll >= self._limits[-1][0] or spot.number % HALL == 0:
             return "page"
-        roll = (self._bits(spot) & 0xFFFF) / 0x10000
-        for kind, share in self._shares():
-            if roll < share:
-                return kind
-            roll -= share
-        return "page"
+        return next(kind for limit, kind in self._limits if roll < limit)
 
     def _path(self, spot: _Spot) -> str:
-        number = spot.number
-        directory = f"/hall/{number // HALL}/" if number >= HALL else "/"
-        if number % HALL == 0:
+        hall, book = divmod(spot.number, HALL)
+        directory = f"/hall/{hall}/" if hall else "/"
+        if not book:
             return directory
-        bits, kind = self._bits(spot), self._kind(spot)
+        bits = _bits(self.seed, spot)
         adjective, noun = _words(bits)
-        plain = f"{directory}{adjective}-{noun}-{number}"
+        plain = f"{directory}{adjective}-{noun}-{spot.number}"
+        kind = self._kind(spot)
         if kind == "file":
             return f"{plain}.{_FILES[bits >> 16 & 3]}"
         if kind == "redirect":
@@ -160,9 +159,9 @@ class Web:
         if (bits >> 48 & 0xFF) >= self.messy * 0x100:
             return plain
         return (
-            f"{directory}{adjective}%20{noun}-{number}",
-            f"{directory}caf%C3%A9-{noun}-{number}",
-            f"{directory}{adjective.upper()}-{noun}-{number}",
+            f"{directory}{adjective}%20{noun}-{spot.number}",
+            f"{directory}caf%C3%A9-{noun}-{spot.number}",
+            f"{directory}{adjective.upper()}-{noun}-{spot.number}",
             f"{plain}?edition=2&part=",
         )[bits >> 44 & 3]
 
@@ -224,14 +223,14 @@ class Web:
         """How many hops follow the first, and whether the last one leads back to it."""
         if self._kind(spot) != "redirect":
             return 0, False
-        choice = self._bits(spot) >> 18
+        choice = _bits(self.seed, spot) >> 18
         some = ((0, True), (2, True), (1, False), (2 + (choice >> 3 & 3), False))
         return some[choice & 7] if choice & 7 < len(some) else (0, False)
 
     # What a URL says.
 
     def _answer(self, spot: _Spot, authority: str, attempt: int) -> Answer:
-        kind, choice = self._kind(spot), self._bits(spot) >> 16
+        kind, choice = self._kind(spot), _bits(self.seed, spot) >> 16
         match kind:
             case "redirect":
                 return self._redirect(spot, authority, (301, 302, 307, 308)[choice & 3])
@@ -256,9 +255,8 @@ class Web:
 
     def _redirect(self, spot: _Spot, authority: str, status: int) -> Answer:
         (target,) = self._targets(spot)
-        # A header carries fewer ways to write a URL than a page: no blanks, no accents.
-        spelling = self._bits(spot) >> 40 if self.messy else 1
-        location = self._reference(spot, target, authority, spelling % 6)
+        spelling = (_bits(self.seed, spot) >> 40) % _IN_HEADERS if self.messy else 1
+        location = self._reference(spot, target, authority, spelling)
         notice = self._notice(status)
         return replace(notice, headers=(*notice.headers, ("location", location)))
 
@@ -268,24 +266,19 @@ class Web:
             book = {"title": self._title(spot), "number": spot.number, "text": sentences}
             return self._content("application/json", json.dumps(book).encode())
         if kind == "png":
-            return self._content("image/png", _image(self._bits(spot)))
+            return self._content("image/png", _image(_bits(self.seed, spot)))
         if kind == "pdf":
             noise = shake_128(str(spot).encode()).digest(len(sentences) * _SENTENCE)
             return self._content("application/pdf", b"%PDF-1.7\n" + noise + b"\n%%EOF\n")
         return self._content("text/plain; charset=utf-8", "\n".join(sentences).encode())
 
     def _page(self, spot: _Spot, authority: str) -> str:
-        links = self._links(spot)
-        words = _stream(f"ink/{self.seed}/{spot.host}/{spot.number}", len(links))
-        anchors = [
-            self._anchor(spot, link, authority, word)
-            for link, word in zip(links, words, strict=True)
-        ]
+        anchors = self._anchors(spot, authority)
         inside = 3 + len(self._inside(spot))
         sentences, title = self._prose(spot), self._title(spot)
         hostile = self.hostile if spot.number == 0 else ()
         return _PAGE.format(
-            language=("en", "en-GB")[self._bits(spot) >> 16 & 1],
+            language=("en", "en-GB")[_bits(self.seed, spot) >> 16 & 1],
             title=title,
             description=sentences[0],
             canonical=f"http://{authority}{_escape(self._path(spot))}",
@@ -294,20 +287,32 @@ class Web:
             lists=_list("In this hall", anchors[3:inside])
             + _list("See also", anchors[inside:])
             + _list("Beware", [f'<a href="/hostile/{name}">{name}</a>' for name in hostile]),
-            loans=_loans(self._bits(spot)),
+            loans=_loans(_bits(self.seed, spot)),
             permanent=anchors[2],
         )
 
-    def _anchor(self, page: _Spot, link: _Spot, authority: str, dice: int) -> str:
-        title = self._title(link)
-        if (dice & 0xFF) >= self.messy * 0x100:
-            return f'<a href="{_escape(self._reference(page, link, authority, 0))}">{title}</a>'
-        href = self._reference(page, link, authority, dice >> 8)
-        href = href.replace("&", ("&amp;", "&#38;", "&")[(dice >> 16) % 3])
-        return (
-            f'<a href="{href}">{title}</a>',
-            f"<A class=book HREF = '{href}'>{title}</A>",
-        )[dice >> 24 & 1]
+    def _anchors(self, spot: _Spot, authority: str) -> list[str]:
+        links = self._links(spot)
+        if not self.messy:
+            return [self._anchor(spot, link, authority) for link in links]
+        dice = _stream(f"ink/{self.seed}/{spot.host}/{spot.number}", len(links))
+        return [
+            self._messy_anchor(spot, link, authority, die)
+            if (die & 0xFF) < self.messy * 0x100
+            else self._anchor(spot, link, authority)
+            for link, die in zip(links, dice, strict=True)
+        ]
+
+    def _anchor(self, page: _Spot, link: _Spot, authority: str) -> str:
+        href = _escape(self._reference(page, link, authority, 0))
+        return f'<a href="{href}">{self._title(link)}</a>'
+
+    def _messy_anchor(self, page: _Spot, link: _Spot, authority: str, die: int) -> str:
+        href = self._reference(page, link, authority, die >> 8)
+        href = href.replace("&", ("&amp;", "&#38;", "&")[(die >> 16) % 3])
+        if die >> 24 & 1:
+            return f"<A class=book HREF = '{href}'>{self._title(link)}</A>"
+        return f'<a href="{href}">{self._title(link)}</a>'
 
     def _reference(self, page: _Spot, link: _Spot, authority: str, spelling: int) -> str:
         """How `page` writes a link; the spelling 0 is the plain one."""
@@ -323,13 +328,13 @@ class Web:
     def _title(self, spot: _Spot) -> str:
         if spot.number == 0:
             return "The Library of Halls"
-        adjective, noun = _words(self._bits(spot))
+        adjective, noun = _words(_bits(self.seed, spot))
         if spot.number % HALL == 0:
             return f"Hall {spot.number // HALL}, of the {adjective} {noun}"
         return f"The {adjective} {noun}, volume {spot.number}"
 
     def _prose(self, spot: _Spot) -> list[str]:
-        bits = self._bits(spot) >> 24
+        bits = _bits(self.seed, spot) >> 24
         scale = bits & -bits & 31 or 32  # 1 for half of all pages, 2 for a quarter, and so on
         size = min(self.largest, 1000 * scale + (bits >> 8 & 0x3FF) * scale)
         key = f"prose/{self.seed}/{spot.host}/{spot.number}".encode()
@@ -360,10 +365,14 @@ def _fresh(spots: Iterable[_Spot], host: int, found: set[_Spot]) -> list[_Spot]:
     return fresh
 
 
-@lru_cache(maxsize=4096)  # a page asks four times for each of its links
-def _bits(seed: int, host: int, number: int) -> int:
-    key = f"{seed}/{host}/{number}".encode()
-    return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
+@lru_cache(maxsize=4096)  # a page asks three times for each of its links
+def _bits(seed: int, spot: _Spot) -> int:
+    # Multiply and shift, as hash functions do: a third of the price of one from hashlib, and
+    # what decides the speed of the server. Any odd numbers of 64 bits would do.
+    mixed = (seed * 0x9E3779B97F4A7C15 + spot.host * 0xC2B2AE3D27D4EB4F + spot.number) & _64_BITS
+    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+        mixed = (mixed ^ mixed >> 30) * factor & _64_BITS
+    return mixed ^ mixed >> 31
 
 
 def _stream(key: str, count: int) -> tuple[int, ...]:
@@ -380,20 +389,19 @@ def _port(authority: str) -> str:
 
 
 def _spellings(authority: str, base: str, path: str) -> tuple[str, ...]:
-    """Ways to write `path` on the page `base`, all of which normalise to the same URL.
-
-    The first six also fit into a Location header, which knows no blanks and accents.
-    """
+    """Ways to write `path` on the page `base`, all of which normalise to the same URL."""
     up = "../" * (base.partition("?")[0].count("/") - 1)
     port = _port(authority)
     bare = authority.removesuffix(port)
     return (
+        path,
         f"http://{authority}{path}",
         f"//{authority}{path}",
         f"HTTP://{authority.upper()}{path}",
-        f"http://{bare}:0{port[1:] or 80}{path}",  # the default port, or a zero before the port
+        f"http://{bare}:0{port[1:] or 80}{path}",  # the default port, or a zero before another
         f"./{up}{path[1:]}",
         f"/./desk/..{path}",
+        # A Location header knows no fragments worth keeping, no blanks and no accents.
         f"{path}#part-2",
         f"/%2E/desk/%2e%2e{path}",
         f"  {path.replace('%20', ' ')}\n",

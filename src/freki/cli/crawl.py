@@ -1,0 +1,314 @@
+"""`freki crawl`: from words to a crawl, and what a person sees of it."""
+
+import argparse
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from freki import config
+from freki.cli.exits import Exit
+from freki.cli.options import Parser, add_settings, add_store, settings_of
+from freki.cli.output import harmless
+from freki.cli.progress import Progress, progress, size, span
+from freki.cli.look import sums_table
+from freki.engine.build import worker
+from freki.engine.crawl import Ending, Worker
+from freki.errors import BadInput, BadUrl, StoreError
+from freki.ledger import crawls, read
+from freki.ledger.crawls import Crawl
+from freki.ledger.store import open_store
+from freki.messages import Via
+from freki.url import hostname, parse
+
+EXAMPLES = """\
+  freki crawl https://example.com
+  freki crawl https://example.com --depth 2 --max-pages 500
+  freki crawl --seeds urls.txt --name many --scope page
+  freki crawl http://localhost:8000 --delay 0      your own site, as fast as it goes
+
+The same command continues a crawl that was interrupted. Options can also stand in a TOML file
+(--config) and in variables (FREKI_MAX_PAGES=10).
+"""
+
+Database = sqlite3.Connection
+Arguments = argparse.Namespace
+
+CRAWL_NAME = re.compile(r"[^\x00-\x1f\x7f/]{1,100}")
+
+
+class Plan(NamedTuple):
+    """What to do: which crawl, from where, with which settings."""
+
+    crawl: Crawl
+    seeds: list[str]
+    resumed: bool
+
+
+def run(_command: str, words: list[str]) -> int:
+    arguments = parser().parse_args(words)
+    layers = [
+        config.from_file(arguments.config) if arguments.config is not None else {},
+        config.from_environment(os.environ),
+        config.from_flags(settings_of(arguments)),
+    ]
+    config.settings(*layers)  # wrong options are told before a store is made
+    seeds, bad = _seeds(arguments)
+    name = arguments.name or (_name_of(seeds) if seeds else None)
+    if name is None and bad:
+        raise BadInput("none of the start URLs can be crawled")
+    if name is None:
+        raise BadInput("which site? give a URL, as in: freki crawl https://example.com")
+    if not CRAWL_NAME.fullmatch(name):
+        raise BadInput("a name has 1 to 100 characters, without slashes and control characters")
+    durability = config.settings(*layers).keeping.durability
+    with closing(open_store(arguments.store, durability=durability)) as db:
+        plan = _plan(db, arguments, name, seeds, layers)
+        if plan is None:
+            return Exit.finished
+        return run_loop(carry_out(db, arguments, plan))
+
+
+def parser() -> Parser:
+    """The options of `freki crawl`."""
+    made = Parser("crawl", "Crawls from the start URLs and keeps every page in a store.", EXAMPLES)
+    made.add_argument("url", nargs="*", metavar="URL", help="where to start")
+    add_store(made)
+    made.add_argument("--seeds", type=Path, metavar="FILE", help="more start URLs, one a line; - is stdin")
+    made.add_argument("--name", metavar="NAME", help="the crawl's name (default: the first host)")
+    made.add_argument("--again", action="store_true", help="crawl a finished crawl anew, as a new run")
+    made.add_argument("--config", type=Path, metavar="FILE", help="options in a TOML file")
+    made.add_argument("--quiet", action="store_true", help="no progress, no summary; errors only")
+    made.add_argument("--json", action="store_true", help="the summary as one JSON object")
+    add_settings(made)
+    return made
+
+
+def _seeds(arguments: argparse.Namespace) -> tuple[list[str], int]:
+    """The start URLs that can be crawled, and how many lines could not."""
+    seeds = [parse(text) for text in arguments.url]
+    bad = 0
+    if arguments.seeds is not None:
+        for number, line in enumerate(_lines(arguments.seeds), 1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            try:
+                seeds.append(parse(text))
+            except BadUrl as error:
+                bad += 1
+                print(f"{arguments.seeds}, line {number}: {error}", file=sys.stderr)
+    return list(dict.fromkeys(seeds)), bad
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        if str(path) == "-":
+            return sys.stdin.read().splitlines()
+        return path.read_bytes().decode("utf-8-sig", "replace").splitlines()
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+
+
+def _name_of(seeds: Sequence[str]) -> str:
+    return hostname(seeds[0]).strip("[]")
+
+
+def _plan(
+    db: sqlite3.Connection,
+    arguments: argparse.Namespace,
+    name: str,
+    seeds: list[str],
+    layers: Sequence[config.Layer],
+) -> Plan | None:
+    """Begin, continue, or say that there is nothing to do."""
+    known = crawls.find(db, name)
+    fresh = [seed for seed in seeds if known is None or seed not in known.seeds]
+    if known is None or (arguments.again and known.status != "running"):
+        if not (seeds := seeds or (known.seeds if known else [])):
+            raise BadInput(f"there is no crawl {name!r} to continue; give a URL to begin one")
+        begun = crawls.begin(db, name, seeds, config.settings(*layers), time.time())
+        return Plan(begun, seeds, resumed=False)
+    settings = config.settings(msgspec.to_builtins(known.settings), *layers)
+    limit = settings.scope.max_pages
+    full = limit is not None and read.status(db, known.id).pages >= limit
+    if not fresh and (known.is_over or (full and known.status == "limited")):
+        _say_it_is_over(db, known, arguments)
+        return None
+    return Plan(crawls.resume(db, known, seeds, settings), [*known.seeds, *fresh], resumed=True)
+
+
+def _say_it_is_over(db: sqlite3.Connection, crawl: Crawl, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(_summary_json(db, crawl, arguments.store))
+        return
+    if arguments.quiet:
+        return
+    pages = read.status(db, crawl.id).pages
+    how = "finished" if crawl.is_over else "reached its limit"
+    when = read.iso(crawl.ended_at or crawl.started_at)
+    more = "" if crawl.is_over else "  --max-pages N   continue with a higher limit\n"
+    print(
+        f"Crawl {crawl.name!r} {how} at {when} with {pages:,} pages; nothing was fetched now.\n"
+        f"{more}"
+        "  --again         crawl it anew, as a new run\n"
+        "  --name NAME     start another crawl beside it"
+    )
+
+
+async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
+    """Work on a crawl, show it, and sum up."""
+    started = time.monotonic()
+    if plan.resumed and not arguments.quiet:
+        sums = read.status(db, plan.crawl.id)
+        text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {sums.open:,} to do."
+        print(text, file=sys.stderr)
+    view = progress(plan.crawl, arguments.quiet)
+    ending: Ending | None = None
+    try:
+        ending = await _work(plan, arguments.store, view)
+    finally:
+        status = "interrupted" if ending is None else ending.value
+        with suppress(sqlite3.Error, StoreError):
+            crawls.end(db, plan.crawl, status, time.time(), time.monotonic() - started)
+    crawl = crawls.find(db, plan.crawl.name) or plan.crawl
+    if arguments.json:
+        print(_summary_json(db, crawl, arguments.store))
+    elif not arguments.quiet:
+        print(_summary(db, crawl, arguments, time.monotonic() - started, view))
+    return _code(db, crawl, ending)
+
+
+def run_loop(work: Coroutine[object, object, int]) -> int:
+    """Run on the fastest event loop there is."""
+    try:
+        import uvloop  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return asyncio.run(work)
+    return uvloop.run(work)
+
+
+async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
+    """Crawl until the end, or until the second Ctrl-C; None means that it was cut short."""
+    crawl = plan.crawl
+    async with worker(crawl, store, plan.seeds, crawl.settings) as (working, pulse):
+        task = asyncio.ensure_future(working.run())
+        _stop_on_signals(working, task, view)
+        watcher = asyncio.ensure_future(view.watch(working, pulse))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return None
+        finally:
+            watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await watcher
+
+
+def _stop_on_signals(working: Worker, task: "asyncio.Future[Ending]", view: Progress) -> None:
+    """The first one drains, the second one ends at once."""
+    asked = 0
+
+    def stop() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            view.say("Stopping: requests in flight may end. Ctrl-C again stops at once.")
+            working.stop()
+        else:
+            task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+
+
+def _code(db: sqlite3.Connection, crawl: Crawl, ending: Ending | None) -> Exit:
+    if ending is None:
+        return Exit.interrupted_at_once
+    if ending is Ending.interrupted:
+        return Exit.interrupted
+    if _bad_starts(db, crawl) and not _good_pages(db, crawl):
+        return Exit.nothing_fetched
+    return Exit.limit_reached if ending is Ending.limited else Exit.finished
+
+
+def _good_pages(db: sqlite3.Connection, crawl: Crawl) -> bool:
+    return bool(read.status(db, crawl.id).reasons.get("done", {}).get("ok"))
+
+
+def _bad_starts(db: sqlite3.Connection, crawl: Crawl) -> list[read.UrlLine]:
+    """Start URLs, and what they redirected to, that gave no page."""
+    starts = read.urls(db, crawl.id, read.Filter(depth=0))
+    return [
+        line
+        for line in starts
+        if line.outcome in ("failed", "refused") or line.reason == "http_error"
+    ]
+
+
+def _summary(
+    db: sqlite3.Connection,
+    crawl: Crawl,
+    arguments: argparse.Namespace,
+    seconds: float,
+    view: Progress,
+) -> str:
+    sums = read.status(db, crawl.id)
+    rate = view.pages / seconds if seconds > 0 else 0.0
+    lines = [
+        f"{harmless(crawl.name)}: {crawl.status} after {span(seconds)}, "
+        f"{sums.pages:,} pages ({size(crawl.wire_bytes)} on the wire), {rate:,.1f} pages/s",
+        sums_table(sums),
+    ]
+    lines += [_start_problem(line) for line in _bad_starts(db, crawl)[:10]]
+    lines += [_moved(line) for line in _moved_starts(db, crawl)[:10]]
+    store = "" if arguments.store == Path("freki.db") else f" --store {arguments.store}"
+    name = crawl.name if re.fullmatch(r"[\w.:-]+", crawl.name) else repr(crawl.name)
+    if crawl.status == "interrupted":
+        lines.append("The same command continues the crawl.")
+    elif crawl.status == "limited":
+        lines.append("A limit was reached; the same command with a higher one continues.")
+    lines.append(f"Kept in {arguments.store}. More: freki pages {name}{store}, freki urls {name}{store}")
+    return "\n".join(lines)
+
+
+def _start_problem(line: read.UrlLine) -> str:
+    detail = f": {harmless(line.detail)}" if line.detail else ""
+    return f"The start URL {line.url} gave no page ({line.reason}{detail})."
+
+
+def _moved_starts(db: sqlite3.Connection, crawl: Crawl) -> list[read.UrlLine]:
+    starts = read.urls(db, crawl.id, read.Filter(depth=0))
+    return [
+        line
+        for line in starts
+        if line.via == Via.redirect.name and line.parent and hostname(line.parent) != hostname(line.url)
+    ]
+
+
+def _moved(line: read.UrlLine) -> str:
+    return f"The start URL {line.parent} redirects to {line.url}; the crawl followed it there."
+
+
+def _summary_json(db: sqlite3.Connection, crawl: Crawl, store: Path) -> str:
+    sums = read.status(db, crawl.id)
+    summary = {
+        "crawl": crawl.name,
+        "run": crawl.run,
+        "status": crawl.status,
+        "store": str(store),
+        "seconds": round(crawl.seconds, 3),
+        "wire_bytes": crawl.wire_bytes,
+        **msgspec.to_builtins(sums),
+    }
+    return msgspec.json.encode(summary).decode()

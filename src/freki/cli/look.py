@@ -1,0 +1,185 @@
+"""`freki status`, `freki urls`, `freki pages`: what a store knows."""
+
+import argparse
+import sqlite3
+import sys
+from contextlib import closing
+
+import msgspec
+
+from freki.cli.options import Parser, add_store
+from freki.cli.output import FORMATS, harmless, write
+from freki.config import nearest
+from freki.errors import BadInput
+from freki.ledger import crawls, read
+from freki.ledger.store import read_store, translated
+from freki.messages import Reason, State
+
+URL_COLUMNS = ("url", "state", "outcome", "reason", "status", "depth", "attempts", "parent")
+PAGE_COLUMNS = ("status", "url", "title", "content_type", "depth", "bytes", "fetched_at")
+
+EXAMPLES = {
+    "status": "  freki status\n  freki status docs --json",
+    "urls": (
+        "  freki urls --outcome failed\n"
+        "  freki urls --reason out_of_scope --format csv > outside.csv"
+    ),
+    "pages": "  freki pages --status 404\n  freki pages --format jsonl | jq .title",
+}
+TABLE_ROWS = 100
+
+
+def run(command: str, words: list[str]) -> int:
+    arguments = parser(command).parse_args(words)
+    with closing(read_store(arguments.store)) as db, translated(str(arguments.store)):
+        crawl = _crawl(db, arguments.name)
+        show = {"status": _status, "urls": _urls, "pages": _pages}[command]
+        show(db, crawl, arguments)
+    return 0
+
+
+def parser(command: str) -> Parser:
+    """The options of a command that looks at a store."""
+    about = {
+        "status": "How a crawl stands: counts by state, outcome and reason, and its hosts.",
+        "urls": "The URLs of a crawl with state, outcome and reason, in order of discovery.",
+        "pages": "The pages of a crawl, in order of discovery.",
+    }
+    made = Parser(command, about[command], EXAMPLES[command])
+    made.add_argument("name", nargs="?", help="the crawl (default: the one begun last)")
+    add_store(made)
+    if command == "status":
+        made.add_argument("--json", action="store_true", help="one JSON object")
+        return made
+    made.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    made.add_argument(
+        "--limit", type=_natural, metavar="N",
+        help=f"at most so many rows (default: {TABLE_ROWS} in a table, else all)",
+    )  # fmt: skip
+    made.add_argument("--host", metavar="ORIGIN", help="only this host, as https://example.com")
+    made.add_argument("--status", type=_status_range, metavar="CODE", help="as 404 or 4xx")
+    if command == "urls":
+        made.add_argument("--state", choices=["waiting", "leased"], help="only open URLs")
+        made.add_argument("--outcome", choices=["done", "failed", "refused"], help="only ended URLs")
+        made.add_argument("--reason", type=_reason, metavar="REASON", help="as timeout, robots, depth")
+        made.add_argument("--depth", type=_natural, metavar="N", help="only this depth")
+    else:
+        made.add_argument("--type", metavar="TYPE", help="content types that begin so, as text/html")
+        made.add_argument("--links", action="store_true", help="with the links of each page (jsonl)")
+    return made
+
+
+def _crawl(db: sqlite3.Connection, name: str | None) -> crawls.Crawl:
+    crawl = crawls.newest(db) if name is None else crawls.find(db, name)
+    if crawl is None and name is None:
+        raise BadInput("there is no crawl in this store yet; freki crawl URL makes one")
+    if crawl is None:
+        known = crawls.names(db)
+        listed = ", ".join(known[:10]) or "none"
+        raise BadInput(f"there is no crawl {name!r}{nearest(str(name), known)}; the store has: {listed}")
+    return crawl
+
+
+def _status(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
+    sums, hosts = read.status(db, crawl.id), read.hosts(db, crawl.id)
+    if arguments.json:
+        line = {
+            "crawl": crawl.name,
+            "run": crawl.run,
+            "status": crawl.status,
+            "seeds": crawl.seeds,
+            "started_at": read.iso(crawl.started_at),
+            "ended_at": read.iso(crawl.ended_at) if crawl.ended_at else None,
+            "seconds": round(crawl.seconds, 3),
+            "wire_bytes": crawl.wire_bytes,
+            **msgspec.to_builtins(sums),
+            "hosts": msgspec.to_builtins(hosts),
+        }
+        print(msgspec.json.encode(line).decode())
+        return
+    print(f"{harmless(crawl.name)}, run {crawl.run}: {crawl.status}")
+    print(sums_table(sums))
+    if waiting := [host for host in hosts if host.waiting]:
+        print("\nhosts with most to do")
+        write(waiting, ("waiting", "delay", "failures", "host"), "table")
+
+
+def sums_table(sums: read.Status) -> str:
+    """The sums of a crawl in a few aligned lines; they add up to the first."""
+    lines = [f"  {'discovered':<11}{sums.discovered:>12,}"]
+    for name in ("done", "failed", "refused", "waiting", "leased"):
+        reasons = sums.reasons.get(name, {})
+        ranked = sorted(reasons.items(), key=lambda reason: -reason[1])
+        why = ", ".join(f"{reason} {count:,}" for reason, count in ranked)
+        lines.append(f"  {name:<11}{getattr(sums, name):>12,}   {why}".rstrip())
+    return "\n".join(lines)
+
+
+def _urls(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
+    if arguments.state and arguments.outcome:
+        raise BadInput("--state is about open URLs and --outcome about ended ones; give one of them")
+    state = arguments.state or arguments.outcome
+    wanted = read.Filter(
+        state=State[state] if state else None,
+        reason=arguments.reason,
+        status=arguments.status,
+        origin=arguments.host,
+        depth=arguments.depth,
+        limit=_limit(arguments),
+    )
+    columns = URL_COLUMNS if arguments.format == "table" else read.UrlLine.__struct_fields__
+    count = write(read.urls(db, crawl.id, wanted), columns, arguments.format)
+    _say_if_cut(count, arguments)
+
+
+def _pages(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
+    wanted = read.Filter(
+        status=arguments.status,
+        origin=arguments.host,
+        content_type=arguments.type,
+        limit=_limit(arguments),
+    )
+    flat = [name for name in read.PageLine.__struct_fields__ if name not in ("headers", "links")]
+    columns = PAGE_COLUMNS if arguments.format == "table" else flat
+    rows = read.pages(db, crawl.id, wanted, with_links=arguments.links)
+    _say_if_cut(write(rows, columns, arguments.format), arguments)
+
+
+def _limit(arguments: argparse.Namespace) -> int:
+    if arguments.limit is not None:
+        return int(arguments.limit)
+    return TABLE_ROWS if arguments.format == "table" else -1
+
+
+def _say_if_cut(count: int, arguments: argparse.Namespace) -> None:
+    if count == 0 and arguments.format == "table":
+        print("nothing matches", file=sys.stderr)
+    if arguments.limit is None and arguments.format == "table" and count == TABLE_ROWS:
+        print(f"the first {TABLE_ROWS}; --limit N or --format jsonl shows more", file=sys.stderr)
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return number
+
+
+def _status_range(text: str) -> tuple[int, int]:
+    """`404` is 404 to 404, `4xx` is 400 to 499."""
+    if len(text) == 3 and text[0].isdigit() and text[1:].lower() == "xx":
+        return int(text[0]) * 100, int(text[0]) * 100 + 99
+    if text.isdigit():
+        return int(text), int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a status like 404 or 4xx")
+
+
+def _reason(text: str) -> Reason:
+    try:
+        return Reason[text]
+    except KeyError:
+        names = [reason.name for reason in Reason]
+        near = nearest(text, names)
+        raise argparse.ArgumentTypeError(
+            f"there is no reason {text!r}{near or '; they are: ' + ', '.join(names)}"
+        ) from None

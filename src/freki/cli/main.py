@@ -1,0 +1,89 @@
+"""`freki`: finds the command and runs it.
+
+The command's module is imported only when it is asked for, and the help of `freki` itself needs
+none of them: it answers in a few hundredths of a second.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from freki import __version__
+
+# Name, module with `run(arguments) -> int`, and what it does in one line.
+COMMANDS = {
+    "crawl": ("freki.cli.crawl", "crawl a site, with live progress; resumes by itself"),
+    "status": ("freki.cli.look", "counts by state, outcome, reason and host"),
+    "urls": ("freki.cli.look", "the ledger of URLs, filtered, as table, jsonl or csv"),
+    "pages": ("freki.cli.look", "the stored pages, as table, jsonl or csv"),
+    "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),
+    "doctor": ("freki.cli.doctor", "what this machine has and lacks"),
+    "completion": ("freki.cli.completion", "completion for bash, zsh or fish"),
+}
+
+USAGE = """\
+Freki crawls web sites, loses nothing and explains every URL.
+
+usage: freki COMMAND [OPTIONS]
+
+{commands}
+
+  freki crawl https://example.com      crawl a site into freki.db
+  freki status                         what was found, and what was refused and why
+  freki demo                           see it work, without the internet
+
+freki COMMAND --help explains a command. freki --version prints the version."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and answers with its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"freki {__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        return _unknown(words[0])
+    return _run(words[0], words[1:])
+
+
+def usage() -> str:
+    """The help of `freki` itself."""
+    lines = [f"  {name:<12}{what}" for name, (_, what) in COMMANDS.items()]
+    return USAGE.format(commands="\n".join(lines))
+
+
+def _run(command: str, arguments: list[str]) -> int:
+    module = import_module(COMMANDS[command][0])
+    from freki.cli.exits import of_error  # noqa: PLC0415 - see the head of this file
+    from freki.errors import FrekiError  # noqa: PLC0415
+
+    try:
+        code: int = module.run(command, arguments)
+        sys.stdout.flush()
+    except FrekiError as error:
+        print(f"freki {command}: {error}", file=sys.stderr)
+        return of_error(error)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough, as `head` does.
+        sys.stdout = None  # type: ignore[assignment]  # nothing more to flush at exit
+        return 0
+    return code
+
+
+def _unknown(word: str) -> int:
+    from difflib import get_close_matches  # noqa: PLC0415 - see the head of this file
+
+    near = get_close_matches(word, COMMANDS, n=1)
+    looks_like_a_url = "." in word or "/" in word
+    hint = f"did you mean {near[0]}?" if near else "freki --help lists the commands"
+    if looks_like_a_url:
+        hint = f"did you mean freki crawl {word}?"
+    print(f"freki: there is no command {word!r}; {hint}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

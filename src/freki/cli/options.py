@@ -1,0 +1,93 @@
+"""Command lines, made from the typed settings: every option is written down once, in config.py."""
+
+import argparse
+import types
+import typing
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+
+from freki.cli.exits import Exit
+from freki.config import Option, nearest, options
+
+PARTS = {
+    "scope": "what belongs to the crawl",
+    "politeness": "how hosts are treated",
+    "fetching": "how pages are fetched",
+    "keeping": "what is stored",
+}
+
+DEFAULT_STORE = Path("freki.db")
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that names the nearest option for one it does not know."""
+
+    def __init__(self, command: str, description: str, examples: str) -> None:
+        super().__init__(
+            prog=f"freki {command}",
+            description=description,
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        prefix = "unrecognized arguments: "
+        if message.startswith(prefix):
+            word = message.removeprefix(prefix).split()[0].partition("=")[0]
+            message = f"there is no option {word}{nearest(word, self.flags())}"
+        self.exit(Exit.bad_input, f"{self.prog}: {message}\n{self.prog} --help explains the options\n")
+
+    def flags(self) -> list[str]:
+        """Every option this command takes."""
+        return [flag for action in self._actions for flag in action.option_strings]
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Where the crawl is kept; the same for every command."""
+    parser.add_argument(
+        "--store",
+        type=Path,
+        default=DEFAULT_STORE,
+        metavar="FILE",
+        help=f"the database (default: {DEFAULT_STORE})",
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Every option of a crawl, grouped by part."""
+    groups = {part: parser.add_argument_group(title) for part, title in PARTS.items()}
+    for option in options():
+        _add(groups[option.part], option)
+
+
+def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """The settings that were given, by name."""
+    return {option.name: getattr(arguments, option.name) for option in options()}
+
+
+def _add(group: argparse._ArgumentGroup, option: Option) -> None:
+    kind = _plain(option.type)
+    shown = "" if option.default in (None, False) else f" (default: {option.default})"
+    text = f"{option.help}{shown}".replace("%", "%%")
+    if kind is bool:
+        group.add_argument(option.flag, action="store_const", const=True, help=text)
+    elif typing.get_origin(kind) is typing.Literal:
+        choices: Iterable[str] = typing.get_args(kind)
+        group.add_argument(option.flag, choices=list(choices), help=text)
+    else:
+        group.add_argument(option.flag, metavar=_metavar(kind), help=text)
+
+
+def _plain(kind: object) -> object:
+    """The type without `None` and without constraints."""
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        kind = next(part for part in typing.get_args(kind) if part is not type(None))
+    while hasattr(kind, "__metadata__"):
+        kind = kind.__origin__  # type: ignore[attr-defined]  # what Annotated wraps
+    return kind
+
+
+def _metavar(kind: object) -> str:
+    return {int: "N", float: "SECONDS"}.get(typing.cast("type", kind), "TEXT")

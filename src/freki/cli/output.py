@@ -1,0 +1,90 @@
+"""Rows as a table for people, as JSON lines or CSV for programs."""
+
+import csv
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+import msgspec
+from msgspec import Struct
+
+# What came from the web must not steer the terminal: C0, DEL, C1, and what turns text around.
+_STEERING = {
+    **{code: "\N{REPLACEMENT CHARACTER}" for code in [*range(32), *range(0x7F, 0xA0)]},
+    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}"),
+    ord("\n"): " ",
+    ord("\t"): " ",
+    ord("\r"): " ",
+}
+
+# Cells that a spreadsheet would take for a formula get a quote in front.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+FORMATS = ("table", "jsonl", "csv")
+
+
+def harmless(text: str) -> str:
+    """Text from the web without what steers a terminal."""
+    return text.translate(_STEERING)
+
+
+def write(
+    rows: Iterable[Struct], columns: Sequence[str], format_: str, out: TextIO | None = None
+) -> int:
+    """Write rows and answer how many there were. `columns` are those of the table."""
+    out = out or sys.stdout
+    writers: dict[str, Callable[[Iterable[Struct], Sequence[str], TextIO], int]] = {
+        "table": _table,
+        "jsonl": _jsonl,
+        "csv": _csv,
+    }
+    return writers[format_](rows, columns, out)
+
+
+def _jsonl(rows: Iterable[Struct], _columns: Sequence[str], out: TextIO) -> int:
+    count = 0
+    for count, row in enumerate(rows, 1):
+        out.write(msgspec.json.encode(msgspec.to_builtins(row)).decode() + "\n")
+    return count
+
+
+def _csv(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    count = 0
+    for count, row in enumerate(rows, 1):
+        writer.writerow([_cell(getattr(row, column)) for column in columns])
+    return count
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
+
+
+def _table(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:
+    """Columns as wide as the first rows need; the last one takes what the line leaves."""
+    lines = [[_shown(getattr(row, column)) for column in columns] for row in rows]
+    if not lines:
+        return 0
+    width = shutil.get_terminal_size((120, 24)).columns if out.isatty() else 10_000
+    widths = [
+        max(len(column), *(len(line[place]) for line in lines))
+        for place, column in enumerate(columns)
+    ]
+    for line in [list(columns), *lines]:
+        text = "  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True))
+        out.write(text.rstrip()[:width] + "\n")
+    return len(lines)
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:.2f}"
+        case _:
+            return harmless(str(value))

@@ -1,0 +1,243 @@
+"""What a store knows, for people and programs: read-only, streamed, in order of discovery."""
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links
+from freki.ledger.statements import statements
+from freki.messages import Link, Reason, State, Timings, Via
+from freki.url import split
+
+SQL: Final = statements("read.sql")
+
+# A store is written by others while we read it, and a hostile site can make two URLs redirect
+# to each other: no chain is followed longer than this.
+MAX_CHAIN = 50
+
+
+class Status(Struct, frozen=True):
+    """The sums of a crawl. `discovered` is what all others add up to."""
+
+    discovered: int
+    done: int
+    failed: int
+    refused: int
+    waiting: int
+    leased: int
+    reasons: dict[str, dict[str, int]]  # outcome, reason, count
+    pages: int  # stored answers, redirects not counted
+
+    @property
+    def open(self) -> int:
+        return self.waiting + self.leased
+
+
+class HostLine(Struct, frozen=True):
+    """A host as `freki status` shows it."""
+
+    host: str
+    waiting: int
+    delay: float | None
+    failures: int
+    next_at: str | None
+
+
+class UrlLine(Struct, frozen=True):
+    """A URL of the ledger."""
+
+    url: str
+    state: str  # waiting, leased or ended
+    outcome: str | None
+    reason: str | None
+    detail: str | None
+    status: int | None
+    depth: int
+    parent: str | None
+    via: str
+    attempts: int
+    found_at: str
+
+
+class PageLine(Struct, frozen=True):
+    """A visit."""
+
+    url: str
+    final_url: str
+    redirects: list[str]  # what led here, in order
+    status: int
+    title: str | None
+    content_type: str
+    charset: str | None
+    language: str | None
+    description: str | None
+    canonical: str | None
+    depth: int
+    parent: str | None
+    via: str
+    fetched_at: str
+    bytes: int
+    wire_bytes: int
+    sha256: str
+    http: str
+    address: str
+    timings: dict[str, float]
+    headers: list[list[str]]
+    noindex: bool
+    nofollow: bool
+    links: list[Link] | None = None
+
+
+class Filter(Struct, frozen=True):
+    """Which rows; None is any."""
+
+    state: State | None = None
+    reason: Reason | None = None
+    status: tuple[int, int] | None = None
+    origin: str | None = None
+    depth: int | None = None
+    content_type: str | None = None
+    url: str | None = None
+    after: int = 0
+    limit: int = -1  # SQLite's word for none
+
+    def parameters(self, crawl: int) -> dict[str, object]:
+        status, status_to = self.status or (None, None)
+        return {
+            "crawl": crawl,
+            "state": self.state,
+            "reason": self.reason,
+            "status": status,
+            "status_to": status_to,
+            "origin": self.origin,
+            "depth": self.depth,
+            "content_type": self.content_type,
+            "url": self.url,
+            "after": self.after,
+            "limit": self.limit,
+        }
+
+
+def status(db: sqlite3.Connection, crawl: int) -> Status:
+    """The sums, by state, outcome and reason."""
+    states = dict.fromkeys(State, 0)
+    reasons: dict[str, dict[str, int]] = {}
+    redirects = 0
+    for state, reason, count in db.execute(SQL["tally"], (crawl,)):
+        states[State(state)] += count
+        if state >= State.done:
+            reasons.setdefault(State(state).name, {})[Reason(reason).name] = count
+        redirects += count if reason == Reason.redirect else 0
+    return Status(
+        discovered=sum(states.values()),
+        done=states[State.done],
+        failed=states[State.failed],
+        refused=states[State.refused],
+        waiting=states[State.waiting],
+        leased=states[State.leased],
+        reasons=reasons,
+        pages=states[State.done] - redirects,
+    )
+
+
+def hosts(db: sqlite3.Connection, crawl: int, limit: int = 10) -> list[HostLine]:
+    """The hosts with most to do."""
+    return [
+        HostLine(origin, waiting, delay, failures, iso(next_at) if next_at else None)
+        for origin, next_at, delay, failures, waiting in db.execute(SQL["hosts"], (crawl, limit))
+    ]
+
+
+def urls(db: sqlite3.Connection, crawl: int, wanted: Filter) -> Iterator[UrlLine]:
+    """The ledger's URLs."""
+    for row in db.execute(SQL["urls"], wanted.parameters(crawl)):
+        _, url, state, reason, detail, status_, depth, parent, via, attempts, found_at = row
+        ended = state >= State.done
+        yield UrlLine(
+            url,
+            "ended" if ended else State(state).name,
+            State(state).name if ended else None,
+            Reason(reason).name if reason else None,
+            detail,
+            status_,
+            depth,
+            parent,
+            Via(via).name,
+            attempts,
+            iso(found_at),
+        )
+
+
+def pages(
+    db: sqlite3.Connection, crawl: int, wanted: Filter, *, with_links: bool = False
+) -> Iterator[PageLine]:
+    """The visits, redirect answers included."""
+    rows = db.cursor()
+    rows.row_factory = sqlite3.Row
+    for row in rows.execute(SQL["pages"], wanted.parameters(crawl)):
+        timings = msgspec.json.decode(row["timings"], type=Timings)
+        links = unpack_links(row["links"])
+        yield PageLine(
+            url=row["url"],
+            final_url=_final_url(db, crawl, row["url"], links),
+            redirects=_led_here(db, row["parent_id"], row["via"]),
+            status=row["status"],
+            title=row["title"],
+            content_type=row["content_type"],
+            charset=row["charset"],
+            language=row["language"],
+            description=row["description"],
+            canonical=row["canonical"],
+            depth=row["depth"],
+            parent=row["parent"],
+            via=Via(row["via"]).name,
+            fetched_at=iso(row["at"]),
+            bytes=row["bytes"],
+            wire_bytes=row["wire_bytes"],
+            sha256=row["digest"].hex(),
+            http=row["http"],
+            address=row["address"],
+            timings={name: getattr(timings, name) for name in Timings.__struct_fields__},
+            headers=msgspec.json.decode(row["headers"]),
+            noindex=bool(row["robots"] & NOINDEX),
+            nofollow=bool(row["robots"] & NOFOLLOW),
+            links=links if with_links else None,
+        )
+
+
+def body(db: sqlite3.Connection, url: int) -> bytes | None:
+    """The body of a visit, or None where it was not kept."""
+    row = db.execute(SQL["body_of"], (url,)).fetchone()
+    return unpack_body(row[0]) if row and row[0] is not None else None
+
+
+def iso(seconds: float) -> str:
+    """A date as all output spells it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _led_here(db: sqlite3.Connection, parent: int | None, via: int) -> list[str]:
+    """The URLs that redirected to this one, the first one first."""
+    chain: list[str] = []
+    while via == Via.redirect and parent is not None and len(chain) < MAX_CHAIN:
+        source, parent, via = db.execute(SQL["redirect_source"], (parent,)).fetchone()
+        chain.insert(0, source)
+    return chain
+
+
+def _final_url(db: sqlite3.Connection, crawl: int, url: str, links: list[Link]) -> str:
+    """Where the redirects that start here end."""
+    for _ in range(MAX_CHAIN):
+        target = next((link.url for link in links if link.via == Via.redirect), None)
+        if target is None:
+            return url
+        url = target
+        row = db.execute(SQL["redirect_target"], (crawl, *split(url))).fetchone()
+        if row is None:
+            return url
+        links = unpack_links(db.execute(SQL["links_of"], (row[0],)).fetchone()[0])
+    return url
