@@ -216,30 +216,199 @@ class _Lines:
         self._found.close()
 
 
-_PREFIX = rb"(?:([\w.-]+):)?"
-_ROOT_NAMES = rb"urlset|sitemapindex|rss|feed|rdf"
-_ROOT = re.compile(rb"<" + _PREFIX + rb"(" + _ROOT_NAMES + rb")[\s>]", re.IGNORECASE)
+_ROOTS = rb"urlset|sitemapindex|rss|feed|rdf"
+_ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:" + _ROOTS + rb")[\s>]", re.IGNORECASE)
 
 
 def _tokens(records: bytes, fields: bytes) -> re.Pattern[bytes]:
-    """Finds what matters and passes over the rest: every token begins with `<`, ends before the
-    next one, and is tried once from there, so that the time is linear."""
-    attributes = rb"(\s[^<>]*|/)?>"
+    """Finds what matters and passes over the rest. Each token begins with `<` and ends before the
+    next one, so that nothing is looked at twice. A field counts only if something follows its
+    text: the beginning of a URL is another URL."""
     return re.compile(
-        rb"<(?:(!--|!\[CDATA\[|!)"
-        rb"|(/?)" + _PREFIX + rb"(" + _ROOT_NAMES + rb"|" + records + rb")" + attributes + rb"|"
-        # A text counts only if something follows it: part of a URL is another URL.
-        + _PREFIX + rb"(" + fields + rb")" + attributes + rb"(?:\s*<!\[CDATA\[)?([^<]*)(?=<))",
-        re.IGNORECASE,
+        rb"""<(?:
+            (!--|!\[CDATA\[|!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)\b)
+          | (/?) (?:([\w.-]+):)? (%b|%b) (?:\s[^<>]*|/)? >
+          | (?:([\w.-]+):)? (%b) (\s[^<>]*|/)? > (?:\s*<!\[CDATA\[)? ([^<]*) (?=<)
+        )"""
+        % (_ROOTS, records, fields),
+        re.IGNORECASE | re.VERBOSE,
     )
 
 
-_SITEMAP_TOKENS = _tokens(rb"url|sitemap", rb"loc|lastmod|priority")
-_FEED_TOKENS = _tokens(rb"item|entry", rb"link|guid|pubdate|updated|date")
+_SITEMAP = _tokens(rb"url|sitemap", rb"loc|lastmod|priority")
+_FEED = _tokens(rb"item|entry", rb"link|guid|pubdate|updated")
 _TOKENS = {
-    b"urlset": _SITEMAP_TOKENS,
-    b"sitemapindex": _SITEMAP_TOKENS,
-    b"rss": _FEED_TOKENS,
-    b"feed": _FEED_TOKENS,
-    b"rdf": _FEED_TOKENS,
+    b"urlset": _SITEMAP,
+    b"sitemapindex": _SITEMAP,
+    b"rss": _FEED,
+    b"feed": _FEED,
+    b"rdf": _FEED,
 }
+
+
+class _Xml:
+    """Records such as `url` and `item` with their fields, wherever in a document they are.
+
+    A field has the namespace prefix of its record: that tells `loc` from `image:loc`.
+    """
+
+    def __init__(self, found: _Found) -> None:
+        self._found = found
+        self._tokens = _SITEMAP
+        self._root = b""  # while it is open
+        self._has_root = False
+        self._record = b""  # while it is open
+        self._prefix = b""
+        self._fields: dict[bytes, bytes] = {}
+        self._until = b""  # the end of the comment or CDATA section we are in
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> None:
+        text = self._rest + chunk
+        # What stands before a closing tag is whole. Without one any tag will do; not the first
+        # byte, which is where we stood the last time.
+        end = text.rfind(b"</", 1)
+        if end < 0:
+            end = text.rfind(b"<", 1)
+        if end < 0:
+            self._read(text, len(text))
+            self._rest = text[-2:]  # may be the beginning of "-->"
+        else:
+            self._read(text, end + 1)
+            self._rest = text[end:]
+
+    def cut(self) -> None:
+        self._read(self._rest, len(self._rest))
+        self._end_record()
+
+    def close(self) -> None:
+        self.cut()
+        if self._root and not self._found.problem:
+            self._found.problem = Problem.truncated
+        if not self._has_root:
+            self._found.close()
+
+    def _read(self, text: bytes, end: int) -> None:
+        at = 0
+        while not self._found.problem:
+            if self._until:
+                at = text.find(self._until, at, end)
+                if at < 0:
+                    return
+                self._until = b""
+            token = self._tokens.search(text, at, end)
+            if token is None:
+                return
+            at = token.end()
+            self._take(token)
+
+    def _take(self, token: re.Match[bytes]) -> None:
+        special, slash, prefix, element, field_prefix, field, attributes, text = token.groups(b"")
+        if element:
+            if slash:
+                self._end(element.lower())
+            elif not token[0].endswith(b"/>"):
+                self._begin(element.lower(), prefix)
+            elif element.lower() in _TOKENS:
+                self._has_root = True
+        elif field:
+            if self._record and field_prefix == self._prefix:
+                self._add(field.lower(), attributes, text)
+        elif special == b"!--":
+            self._until = b"-->"
+        elif special.startswith(b"!["):
+            self._until = b"]]>"
+        else:
+            self._found.refuse(Problem.doctype)
+
+    def _begin(self, element: bytes, prefix: bytes) -> None:
+        if element not in _TOKENS:
+            self._end_record()
+            self._record, self._prefix = element, prefix
+        elif not self._root:
+            self._root = element
+            self._has_root = True
+            self._tokens = _TOKENS[element]
+
+    def _end(self, element: bytes) -> None:
+        if element == self._record:
+            self._end_record()
+        elif element == self._root:
+            self._end_record()
+            self._root = b""
+
+    def _add(self, field: bytes, attributes: bytes, text: bytes) -> None:
+        if field == b"link" and self._record == b"entry":
+            text = _alternate(attributes)
+        elif field == b"guid" and b"false" in attributes.lower():
+            return  # isPermaLink="false"
+        if text.strip() and len(text) <= _MAX_TEXT:
+            self._fields.setdefault(field, text)
+
+    def _end_record(self) -> None:
+        fields = self._fields
+        if fields:
+            url = fields.get(b"loc") or fields.get(b"link") or fields.get(b"guid", b"")
+            date = fields.get(b"lastmod") or fields.get(b"pubdate") or fields.get(b"updated", b"")
+            entry = Entry(_text(url), _date(_text(date)), _priority(fields.get(b"priority", b"")))
+            entries = self._found.children if self._record == b"sitemap" else self._found.entries
+            self._found.add(entries, entry)
+            self._fields = {}
+        self._record = b""
+
+
+# The longest URL with every character written as a reference, roughly.
+_MAX_TEXT = 8 * MAX_LENGTH
+
+_ATTRIBUTE = re.compile(rb"""\s(rel|href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+
+
+def _alternate(attributes: bytes) -> bytes:
+    """The target of an Atom link, if it is the page that the entry is about."""
+    values = {
+        name.lower(): double or single for name, double, single in _ATTRIBUTE.findall(attributes)
+    }
+    if values.get(b"rel", b"alternate").strip().lower() != b"alternate":
+        return b""
+    return values.get(b"href", b"")
+
+
+def _text(raw: bytes) -> str:
+    inner, is_cdata, _ = raw.partition(b"]]>")
+    text = _decoded(inner.strip())
+    return text if is_cdata else _REFERENCE.sub(_character, text)
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+# These five and numbers are all that exists without a type declaration.
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_REFERENCE = re.compile(
+    r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9a-f]{1,6}));", re.IGNORECASE
+)
+
+
+def _character(reference: re.Match[str]) -> str:
+    name, decimal, hexadecimal = reference.groups()
+    if name:
+        return _NAMED[name.lower()]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    is_character = 0x20 <= code < 0xD800 or 0xE000 <= code <= 0x10FFFF
+    return chr(code) if is_character else reference[0]
+
+
+def _date(text: str) -> str | None:
+    return text if 0 < len(text) <= 64 else None
+
+
+def _priority(raw: bytes) -> float | None:
+    try:
+        priority = float(raw)
+    except ValueError:
+        return None
+    return priority if 0.0 <= priority <= 1.0 else None

@@ -16,6 +16,7 @@ _PRESCAN = 1024  # bytes in which a declaration must stand
 
 _PARAMETER = re.compile(r';\s*+charset\s*+=\s*+["\']?([^;"\']{1,40}+)', re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([!-~]{1,40}?)[\"']")
+_XML_STARTS = (b"<?xml", b"<\0?\0x\0", b"\0<\0?\0x")
 _MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
@@ -51,11 +52,11 @@ def _known(label: str) -> str | None:
 
 def _by_xml_declaration(body: bytes) -> str | None:
     """WHATWG HTML 13.2.3.2, "get an XML encoding"; a `<meta>` beside it wins."""
+    if not body.startswith(_XML_STARTS):
+        return None
+    if b"\0" in body[:2]:
+        return "UTF-16BE" if body.startswith(b"\0") else "UTF-16LE"
     head = body[:_PRESCAN]
-    if head.startswith(b"<\0?\0x\0"):
-        return "UTF-16LE"
-    if head.startswith(b"\0<\0?\0x"):
-        return "UTF-16BE"
     declaration = _XML_ENCODING.match(head)
     if declaration is None or b"charset" in head.lower():
         return None

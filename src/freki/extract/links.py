@@ -7,6 +7,7 @@ dictionary look-ups, 0.3 us, and only the first of each URL is read further.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 
 from turbohtml import Document, Element
@@ -37,20 +38,35 @@ _REFRESH = re.compile(
 )
 
 
-def links(document: Document, base: str, named: Iterable[Link]) -> list[Link]:
-    """Where a page leads, each URL once: the `named`, then the anchors as they stand."""
+def links(document: Document, telling: Iterable[Element], base: str) -> list[Link]:
+    """Where a page leads, each URL once: what `telling` elements name, then anchors in order."""
+    joined = _directories.joiner(base)
+    known = len(joined)
     found: dict[str, Link] = {}
-    for link in named:
-        found.setdefault(link.url, link)
-    anchors = _anchors(document, base)
-    found |= {url: _link(url, anchor) for url, anchor in anchors.items() if url not in found}
+    for link in _named(telling, base, joined):
+        # A page is often its own alternate; that it is canonical says more.
+        if link.url not in found or link.via == Via.canonical:
+            found[link.url] = link
+    anchors = _anchors(document, base, joined)
+    found |= {
+        url: Link(url, _text(anchor), _rel(anchor))
+        for url, anchor in anchors.items()
+        if url not in found
+    }
+    _directories.grew(len(joined) - known)
     return list(found.values())
 
 
-def named(elements: Iterable[Element], base: str) -> Iterator[Link]:
-    """What `link`, `meta` and frames lead to, as often as they say it."""
-    joined = _directories.joiner(base)
-    for element in elements:
+def collapsed(text: str, limit: int) -> str:
+    """Text on one line, cut at `limit` characters."""
+    if len(text) > limit:
+        text = text[: 8 * limit]  # markup is indented; who pads more than that is hostile
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[:limit].rstrip()
+
+
+def _named(telling: Iterable[Element], base: str, joined: Joiner) -> Iterator[Link]:
+    for element in telling:
         match element.tag:
             case "link":
                 href, via = _relation(element)
@@ -62,22 +78,34 @@ def named(elements: Iterable[Element], base: str) -> Iterator[Link]:
             yield Link(url, "", _rel(element), via)
 
 
-def collapsed(text: str, limit: int) -> str:
-    """Text on one line, cut at `limit` characters."""
-    if len(text) > limit:
-        text = text[: 8 * limit]  # markup is indented; who pads more than that is hostile
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[:limit].rstrip()
+def _relation(link: Element) -> tuple[str | None, Via]:
+    via = _via((link.attr("rel") or "")[:_MAX_REL])
+    return (None, Via.link) if via is None else (link.attr("href"), via)
 
 
-def _anchors(document: Document, base: str) -> dict[str, Element]:
+@lru_cache(maxsize=1024)  # the same ten stand in the head of every page
+def _via(rel: str) -> Via | None:
+    relations = set(rel.lower().split())
+    if not relations & _FOLLOWED or relations & _NO_PAGE:
+        return None
+    return Via.canonical if "canonical" in relations else Via.link
+
+
+def _refresh(meta: Element) -> str | None:
+    if (meta.attr("http-equiv") or "").lower() != "refresh":
+        return None
+    refresh = _REFRESH.match(meta.attr("content") or "")
+    return refresh and refresh[refresh.lastindex or 0]
+
+
+def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element]:
     """The first anchor of each URL."""
-    joined = _directories.joiner(base)
-    known = len(joined)
-    first: dict[str, Element] = {}
     most = min(_MAX_ANCHORS, _MAX_INHERITED // len(base))
+    written: dict[str | None, Element] = {}
     for anchor in islice(document.iter_elements(("a", "area")), most):
-        href = anchor.attr("href")
+        written.setdefault(anchor.attr("href"), anchor)
+    first: dict[str, Element] = {}
+    for href, anchor in written.items():
         if not href or href[0] == "#":
             continue
         url = joined[href]
@@ -85,24 +113,19 @@ def _anchors(document: Document, base: str) -> dict[str, Element]:
             url = join(base, href)
         if url:
             first.setdefault(url, anchor)
-    _directories.grew(len(joined) - known)
     return first
 
 
-def _link(url: str, anchor: Element) -> Link:
-    return Link(url, _text(anchor) or _attribute(anchor, "title"), _rel(anchor))
-
-
 def _text(anchor: Element) -> str:
-    """The words of an anchor, else those that stand for its picture."""
+    """The words of an anchor, else its title, else what stands for its picture."""
     # An `<a>` holds others only in broken or hostile markup (SVG, table cells). Reading the text
     # of each would take the square of their number; to look for the first inside is linear.
     if anchor.find("a") is not None:
-        return ""
+        return _attribute(anchor, "title")
     text = anchor.text
     if "{" in text:  # the style of a drawing is text as well; this way of reading leaves it out
         text = anchor.to_text()
-    return collapsed(text, _MAX_TEXT) or _picture(anchor)
+    return collapsed(text, _MAX_TEXT) or _attribute(anchor, "title") or _picture(anchor)
 
 
 def _picture(anchor: Element) -> str:
@@ -117,20 +140,6 @@ def _attribute(element: Element, name: str) -> str:
 def _rel(element: Element) -> str:
     rel = element.attr("rel")
     return " ".join(rel[:_MAX_REL].lower().split()) if rel else ""
-
-
-def _relation(link: Element) -> tuple[str | None, Via]:
-    relations = _rel(link).split()
-    if _FOLLOWED.isdisjoint(relations) or not _NO_PAGE.isdisjoint(relations):
-        return None, Via.link
-    return link.attr("href"), Via.canonical if "canonical" in relations else Via.link
-
-
-def _refresh(meta: Element) -> str | None:
-    if (meta.attr("http-equiv") or "").lower() != "refresh":
-        return None
-    refresh = _REFRESH.match(meta.attr("content") or "")
-    return refresh and refresh[refresh.lastindex or 0]
 
 
 class _Directories:

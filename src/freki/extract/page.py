@@ -13,11 +13,11 @@ from itertools import islice
 from turbohtml import Document, Element, HTMLParseError, Namespace, parse, parse_xml
 
 from freki.extract import charset
-from freki.extract.links import collapsed, links, named
+from freki.extract.links import collapsed, links
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
 
-_MAX_TELLING = 10_000  # elements: no honest head has a hundred
+_MAX_TELLING = 4000  # elements; a page in forty languages has a hundred
 _MAX_TEXT = 1000  # of title and description; search engines show 60 and 160 characters
 _MAX_LANGUAGE = 35  # BCP 47 (RFC 5646 4.4.1) asks for room for as many
 _MAX_DIRECTIVES = 1000
@@ -78,16 +78,16 @@ def _read(response: Response, media_type: str) -> Page:
     document, encoding = _parse(response, media_type)
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
     base = _base(telling, response.url)
-    heads = list(named(telling, base))
+    found = links(document, telling, base)
     metas = _metas(telling)
     forbidden = _forbidden_by_headers(response)
     for text in metas.get("robots", []) + metas.get("freki", []):
         forbidden |= _directives(text)
     return Page(
-        links=links(document, base, heads),
+        links=found,
         title=_title(telling),
         description=_description(metas),
-        canonical=next((link.url for link in heads if link.via is Via.canonical), None),
+        canonical=next((link.url for link in found if link.via == Via.canonical), None),
         language=_language(document.root, response),
         charset=encoding,
         noindex="noindex" in forbidden,

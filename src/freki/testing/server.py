@@ -33,7 +33,7 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from itertools import chain, cycle, repeat
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, TextIO, cast
 
 from freki.testing.auditor import Access
 from freki.testing.synthetic import Answer, Web, address
@@ -41,6 +41,7 @@ from freki.testing.synthetic import Answer, Web, address
 MAX_HEAD = 65_536  # bytes of a request, and of what a client may send ahead of its answers
 
 _CACHED = 2048  # rendered answers; some 15 MB
+_HOST = re.compile(r"[a-z0-9.:\[\]-]+")  # pages repeat it, so nothing else may come in
 _EVERY = re.compile(r"[?&]every=(\d{1,5}(?:\.\d{1,5})?)", re.ASCII)
 
 Step = bytes | float | None
@@ -224,8 +225,8 @@ class _Connection(asyncio.Protocol):
         self._ended = False  # the client will send no more
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports do not declare themselves as asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
         self._site.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -355,7 +356,7 @@ def _parse(head: bytes) -> _Request | int:
     if length not in ("", "0") or b"\r\ntransfer-encoding:" in fields:
         return 413
     host = _field(head, fields, b"host").lower()
-    if not host:
+    if not _HOST.fullmatch(host):
         return 400
     agent = _field(head, fields, b"user-agent")
     connection = _field(head, fields, b"connection").lower()

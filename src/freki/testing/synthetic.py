@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from hashlib import shake_128
+from hashlib import blake2b, shake_128
 from http import HTTPStatus
 from ipaddress import IPv4Address
 from itertools import accumulate, chain
@@ -35,7 +35,6 @@ _BOOK_PATH = re.compile(r"-(\d{1,9})(?:\.[a-z]+|\?hop=(\d)|\?edition=2&part=)?$"
 _Kind = Literal["page", "redirect", "missing", "broken", "flaky", "duplicate", "file"]
 _PAGES: tuple[_Kind, ...] = ("page", "flaky", "duplicate")
 _FILES = ("txt", "json", "png", "pdf")
-_64_BITS = 2**64 - 1
 _IN_HEADERS = 7  # of `_spellings`
 
 
@@ -367,12 +366,8 @@ def _fresh(spots: Iterable[_Spot], host: int, found: set[_Spot]) -> list[_Spot]:
 
 @lru_cache(maxsize=4096)  # a page asks three times for each of its links
 def _bits(seed: int, spot: _Spot) -> int:
-    # Multiply and shift, as hash functions do: a third of the price of one from hashlib, and
-    # what decides the speed of the server. Any odd numbers of 64 bits would do.
-    mixed = (seed * 0x9E3779B97F4A7C15 + spot.host * 0xC2B2AE3D27D4EB4F + spot.number) & _64_BITS
-    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
-        mixed = (mixed ^ mixed >> 30) * factor & _64_BITS
-    return mixed ^ mixed >> 31
+    key = f"{seed}/{spot.host}/{spot.number}".encode()
+    return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
 
 
 def _stream(key: str, count: int) -> tuple[int, ...]:
