@@ -8,6 +8,7 @@ that names the nearest one that is.
 
 import difflib
 import tomllib
+import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -39,6 +40,37 @@ class Scope(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["page", "folder", "host", "site", "any"],
         Meta(description="how far from the start URL: page, folder, host, site or any"),
     ] = "host"
+    include: Annotated[
+        tuple[str, ...],
+        Meta(description="only URLs that match; * is anything, re:… a regular expression"),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], Meta(description="no URLs that match; as --include, and stronger")
+    ] = ()
+    max_pages_per_host: Annotated[
+        Count | None, Meta(description="store at most this many pages of each host")
+    ] = None
+    types: Annotated[
+        tuple[str, ...],
+        Meta(description="keep only answers whose content type begins so, as text/html"),
+    ] = ()
+    sitemap: Annotated[
+        Literal["also", "only", "no"],
+        Meta(description="read sitemaps: also, only (links are not followed) or no"),
+    ] = "also"
+    order: Annotated[
+        Literal["breadth", "depth", "best"],
+        Meta(description="which URL next: near the start, far from it, or most promising"),
+    ] = "breadth"
+    obey_nofollow: Annotated[
+        bool, Meta(description="do not follow links marked nofollow")
+    ] = False
+    check_external: Annotated[
+        bool, Meta(description="try links that lead outside, one request each, to find broken ones")
+    ] = False
+    trap_budgets: Annotated[
+        bool, Meta(description="stop following patterns that bring nothing new")
+    ] = True
 
 
 class Politeness(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,6 +86,12 @@ class Politeness(Struct, frozen=True, forbid_unknown_fields=True):
         Count | None,
         Meta(description="requests at once per host; by default 1, or 16 with --delay 0"),
     ] = None
+    ignore_robots: Annotated[
+        bool, Meta(description="do not ask for robots.txt; only for sites that are yours")
+    ] = False
+    per_address: Annotated[
+        bool, Meta(description="treat hosts that share an address as one")
+    ] = False
     user_agent: Annotated[
         Printable, Meta(description="who we say we are")
     ] = DEFAULT_AGENT
@@ -201,7 +239,8 @@ def from_environment(environment: Mapping[str, str]) -> Layer:
         option = known.get(variable)
         if option is None:
             raise BadConfig(f"unknown variable {variable}{nearest(variable, known)}")
-        layer.setdefault(option.part, {})[option.name] = text
+        several = typing.get_origin(option.type) is tuple
+        layer.setdefault(option.part, {})[option.name] = text.split() if several else text
     return layer
 
 
@@ -209,7 +248,7 @@ def from_flags(flags: Mapping[str, object]) -> Layer:
     """The settings given on the command line: option name to value, None where not given."""
     layer: dict[str, dict[str, object]] = {}
     for option in options():
-        if (value := flags.get(option.name)) is not None:
+        if (value := flags.get(option.name)) not in (None, []):
             layer.setdefault(option.part, {})[option.name] = value
     return layer
 

@@ -27,6 +27,8 @@ class Reason(IntEnum):
     ok = 1
     redirect = 2  # the target is a URL of its own
     http_error = 3  # a stored answer with status 4xx or 5xx
+    sitemap = 4  # read for the URLs it lists; no page
+    checked = 5  # a link that leads outside was tried, and its answer noted
     # of failed
     dns = 20
     connect = 21
@@ -39,7 +41,7 @@ class Reason(IntEnum):
     protocol = 28  # not HTTP
     blocked_address = 29
     bad_redirect = 30  # a redirect without a usable target
-    not_wanted = 31  # the answer has a content type the crawl does not keep
+    not_wanted = 31  # the answer has a content type that was not asked for
     crash = 32
     cancelled = 33
     # of refused
@@ -52,8 +54,11 @@ class Reason(IntEnum):
     robots_unreachable = 56
     nofollow = 57
     too_many_redirects = 58
-    host_down = 59
-    not_html = 60
+    host_down = 59  # it could not be connected to, again and again
+
+
+# The outcomes that count as pages; redirects, sitemaps and checked links do not.
+PAGES = frozenset({Reason.ok, Reason.http_error})
 
 
 class Via(IntEnum):
@@ -66,6 +71,8 @@ class Via(IntEnum):
     canonical = 4
     frame = 5
     refresh = 6
+    sitemap_file = 7  # is a sitemap itself
+    external = 8  # leads outside, and is only checked
 
 
 class Link(Struct, frozen=True, gc=False, array_like=True):
@@ -85,7 +92,19 @@ class Claim(Struct, frozen=True, gc=False):
     url: str
     depth: int
     attempt: int = 1
-    hops: int = 0  # redirects that led here
+    hops: int = 0  # redirects that led here; for a sitemap, sitemaps
+    via: int = Via.link
+
+
+class HostRules(Struct, frozen=True):
+    """What a host answered when it was asked for robots.txt."""
+
+    host: int
+    origin: str
+    at: float  # when it was asked
+    status: int  # after all redirects
+    body: bytes = b""
+    tries: int = 0  # in a row that gave no usable answer
 
 
 class HostWork(Struct, frozen=True):
@@ -95,8 +114,9 @@ class HostWork(Struct, frozen=True):
     origin: str
     claims: list[Claim]
     next_at: float = 0.0  # not before; seconds since the epoch
-    delay: float | None = None  # learnt or asked for by the host; None where nothing is known
-    failures: int = 0  # consecutive connection failures
+    delay: float | None = None  # learnt from its response times; None where nothing is known
+    failures: int = 0  # connection failures in a row
+    rules: HostRules | None = None
 
 
 class Timings(Struct, frozen=True, gc=False, array_like=True):
@@ -219,4 +239,5 @@ class Batch(Struct, frozen=True):
     at: float  # seconds since the epoch
     outcomes: list[Outcome] = []
     rests: list[HostRest] = []
+    rules: list[HostRules] = []
     discoveries: list[Discovery] = []  # without a claim behind them: seeds, sitemaps

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from freki.messages import Batch, Claim, Discovery, Failure, HostWork, Link, Page, Reason, Response
+from freki.messages import Batch, Claim, Discovery, Failure, HostWork, Page, Reason, Response
 
 Fetch = Callable[[Claim], Awaitable[Response | Failure]]
 """Gets the bytes of one URL. Redirects are answers like any other. Never raises for what the web
@@ -24,12 +24,20 @@ Extract = Callable[[Response], Page]
 class Gate(Protocol):
     """May this URL come in?"""
 
-    def admit(self, links: Sequence[Link], page: Claim) -> list[Discovery]:
+    def admit(self, page: Page, claim: Claim) -> list[Discovery]:
         """Every link of a page with its verdict: each URL once, refused ones included.
 
         Links that were judged lately, by a way as short, are left out: the ledger has them, or
         will have them before anything that is admitted now.
         """
+        ...
+
+    def sitemaps(self, urls: Sequence[str], page: Claim) -> list[Discovery]:
+        """The sitemaps that a host names, with their verdicts."""
+        ...
+
+    def learn(self, response: Response, page: Claim) -> None:
+        """Look at a page that was stored: does its pattern still bring anything new?"""
         ...
 
     def forget(self) -> None:
@@ -90,3 +98,5 @@ class Verdict(Struct, frozen=True, gc=False):
     detail: str = ""
     retry_at: float | None = None
     failed: bool = False
+    pause_until: float = 0.0  # for the whole host
+    unreached: bool = False  # the host itself could not be reached

@@ -4,102 +4,99 @@ The order of the questions is part of the contract: depth comes last, so that a 
 because of its depth is known to be welcome when a shorter way to it is found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from freki.config import Scope
-from freki.messages import Claim, Discovery, Link, Reason, Via
-from freki.url import directory, hostname, registrable_domain, split
+from freki.admit.scope import Scope
+from freki.admit.traps import Traps
+from freki.messages import Claim, Discovery, Link, Page, Reason, Response, Via
 
 # URLs judged lately, with the depth they were judged at. Navigation repeats on every page:
 # nine links in ten end here. Two generations of this size are kept, some 25 MB at most.
 RECENT = 50_000
 
+# A refusal for what the URL is holds for every way to it; one for the way does not.
+_FOR_GOOD = frozenset({Reason.out_of_scope, Reason.excluded})
+
+# Sitemaps of sitemaps of sitemaps: sitemaps.org allows one level, sites have two.
+MAX_NESTED_SITEMAPS = 4
+
+Read = Callable[[Response], str]
+
 
 class Gate:
     """The scope of one crawl, as one worker knows it."""
 
-    def __init__(self, scope: Scope, seeds: Sequence[str], max_redirects: int) -> None:
-        self._scope = scope.scope
-        self._max_depth = scope.depth
+    def __init__(self, scope: Scope, traps: Traps | None, read: Read, max_redirects: int) -> None:
+        self._scope = scope
+        self._traps = traps
+        self._read = read
         self._max_redirects = max_redirects
-        self._inside: set[str] = set()
         self._recent: dict[str, int] = {}
         self._older: dict[str, int] = {}
-        for seed in seeds:
-            self._widen(seed)
 
     def __repr__(self) -> str:
-        return f"<Gate {self._scope} {sorted(self._inside)[:5]} recent={len(self._recent)}>"
+        return f"<Gate {self._scope!r} recent={len(self._recent)}>"
 
-    def admit(self, links: Sequence[Link], page: Claim) -> list[Discovery]:
-        if page.depth == 0 or self._scope in ("host", "site"):
-            # A start URL may redirect elsewhere: the crawl is about that site too. Another
-            # worker may have seen that redirect, so deeper pages tell of their host as well.
-            self._widen(page.url)
+    def admit(self, page: Page, claim: Claim) -> list[Discovery]:
+        if claim.via == Via.external:
+            return []
+        self._scope.learn(claim)
         found: list[Discovery] = []
-        near = page.depth + 1
         recent, older = self._recent, self._older
-        for link in links:
-            redirect = link.via == Via.redirect
-            depth = page.depth if redirect else near
+        for link in page.links:
+            depth = claim.depth if link.via == Via.redirect else claim.depth + 1
             known = recent.get(link.url)
             if known is None:
                 known = older.get(link.url)
-            if known is not None and known <= depth:
-                continue
-            found.append(self._discover(link, page, depth, redirect=redirect))
+            if known is None or known > depth:
+                found.append(self._discover(link, page, claim, depth))
         if len(recent) > RECENT:
             self._recent, self._older = {}, recent
         return found
+
+    def sitemaps(self, urls: Sequence[str], page: Claim) -> list[Discovery]:
+        if not self._scope.reads_sitemaps or page.via == Via.external:
+            return []
+        return [
+            Discovery(url, page.depth, self._scope.priority(url, page.depth, Via.sitemap_file),
+                      Via.sitemap_file, hops=1, parent=page.id or None)
+            for url in urls
+        ]  # fmt: skip
 
     def seed(self, url: str) -> Discovery:
         """A start URL is always welcome."""
         return Discovery(url, depth=0, priority=0, via=Via.seed)
 
+    def learn(self, response: Response, page: Claim) -> None:
+        if self._traps is not None and self._traps.wants(page.url):
+            self._traps.learn(page.url, self._read(response), response.body)
+
     def forget(self) -> None:
-        """What was judged lately may not have been stored: our session was lost."""
         self._recent, self._older = {}, {}
 
-    def _discover(self, link: Link, page: Claim, depth: int, *, redirect: bool) -> Discovery:
-        hops = page.hops + 1 if redirect else 0
-        refused, detail = self._verdict(link, page, depth, hops)
-        # A refusal for what the URL is holds for every way to it; one for the way does not.
-        if refused is None or refused is Reason.out_of_scope:
+    def _discover(self, link: Link, page: Page, claim: Claim, depth: int) -> Discovery:
+        hops = claim.hops + 1 if link.via in (Via.redirect, Via.sitemap_file) else 0
+        refused, detail = self._verdict(link, page, claim, depth, hops)
+        via = link.via
+        if refused is Reason.out_of_scope and self._scope.checks_outside(link, claim):
+            via, refused = Via.external, None
+        if refused is None or refused in _FOR_GOOD:
             self._recent[link.url] = depth if refused is None else -1
-        return Discovery(link.url, depth, depth, link.via, hops, page.id, refused, detail)
+        priority = self._scope.priority(link.url, depth, via, link.rel)
+        return Discovery(link.url, depth, priority, via, hops, claim.id, refused, detail)
 
     def _verdict(
-        self, link: Link, page: Claim, depth: int, hops: int
+        self, link: Link, page: Page, claim: Claim, depth: int, hops: int
     ) -> tuple[Reason | None, str]:
-        start_moved = page.depth == 0 and link.via == Via.redirect
-        if not start_moved and not self._is_inside(link.url):
-            return Reason.out_of_scope, ""
+        if link.via == Via.sitemap_file:
+            too_deep = hops > MAX_NESTED_SITEMAPS
+            return (Reason.trap, "sitemaps: nested too deep") if too_deep else (None, "")
+        if (refused := self._scope.refusal(link, page, claim)) is not None:
+            return refused, ""
         if hops > self._max_redirects:
             return Reason.too_many_redirects, f"{hops} redirects in a row"
-        if self._max_depth is not None and depth > self._max_depth:
+        if self._scope.is_too_deep(depth):
             return Reason.depth, ""
+        if self._traps is not None and (trap := self._traps.judge(link.url)) is not None:
+            return Reason.trap, trap
         return None, ""
-
-    def _widen(self, url: str) -> None:
-        self._inside.add(self._place(url))
-
-    def _is_inside(self, url: str) -> bool:
-        match self._scope:
-            case "any":
-                return True
-            case "folder":
-                return any(url.startswith(place) for place in self._inside)
-            case _:
-                return self._place(url) in self._inside
-
-    def _place(self, url: str) -> str:
-        """What a URL shares with all others of the same scope."""
-        match self._scope:
-            case "page":
-                return url
-            case "folder":
-                return directory(url)
-            case "host":
-                return split(url).origin
-            case _:
-                return registrable_domain(hostname(url))

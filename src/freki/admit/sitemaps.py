@@ -12,7 +12,7 @@ only place that can define entities, is refused.
 import codecs
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum, auto
 
 from msgspec import Struct
@@ -23,12 +23,14 @@ from freki.url import MAX_LENGTH
 MAX_URLS = 50_000
 MAX_BYTES = 50 * 1024 * 1024  # decompressed
 
-# Bytes that are decompressed and read at once.
-CHUNK = 128 * 1024
+# Twice what is in 50 MB of honest XML; as many `<` as fit in would take 7 seconds instead of 2.
+MAX_TAGS = 3_000_000
 
 # Parallel compressors write one member per 64 KiB or more. A hostile body could consist of
 # millions, and each costs some microseconds, however little is in it.
 MAX_GZIP_MEMBERS = 1024
+
+CHUNK = 128 * 1024  # bytes that are decompressed and read at once
 
 
 class Problem(StrEnum):
@@ -37,7 +39,7 @@ class Problem(StrEnum):
     doctype = auto()  # refused: it declares a document type
     not_a_sitemap = auto()
     too_many = auto()  # URLs
-    too_large = auto()  # bytes
+    too_large = auto()  # bytes or tags
     damaged = auto()  # its compression
     truncated = auto()  # its end is missing
 
@@ -46,7 +48,7 @@ class Entry(Struct, frozen=True, gc=False):
     """A URL as it is written: it may be relative, or not even a URL."""
 
     url: str
-    lastmod: str | None = None  # as written, every format has its own
+    lastmod: str | None = None  # as written: every format has its own
     priority: float | None = None  # 0 to 1
 
 
@@ -54,7 +56,7 @@ class Sitemap(Struct, frozen=True):
     """What a sitemap names."""
 
     entries: tuple[Entry, ...] = ()
-    children: tuple[Entry, ...] = ()  # sitemaps, of an index
+    children: tuple[Entry, ...] = ()  # the sitemaps of an index
     problem: Problem | None = None
 
 
@@ -95,12 +97,12 @@ class _Found:
         self._left -= 1
         entries.append(entry)
 
-    def refuse(self, problem: Problem) -> None:
+    def refuse(self) -> None:
         self.entries.clear()
         self.children.clear()
-        self.problem = problem
+        self.problem = Problem.doctype
 
-    def close(self) -> None:
+    def expect_something(self) -> None:
         if not self.entries and not self.children:
             self.problem = self.problem or Problem.not_a_sitemap
 
@@ -109,20 +111,18 @@ class _Found:
 
 
 def _chunks(body: bytes, max_bytes: int) -> Iterator[bytes | Problem]:
-    """The decompressed body; a problem is the last of the chunks."""
+    """The decompressed body. A problem comes last."""
     room = max_bytes
+    # The headers are not asked: they are wrong too often, in both directions.
     for chunk in _inflated(body) if body.startswith(_GZIP) else _sliced(body):
-        if isinstance(chunk, Problem):
-            yield chunk
-            return
-        yield chunk[:room]
+        yield chunk if isinstance(chunk, Problem) else chunk[:room]
         room -= len(chunk)
         if room < 0:
             yield Problem.too_large
             return
 
 
-_GZIP = b"\x1f\x8b"  # whatever the headers say: they are often wrong about it
+_GZIP = b"\x1f\x8b"
 
 
 def _sliced(body: bytes) -> Iterator[bytes]:
@@ -151,45 +151,36 @@ def _inflated(body: bytes) -> Iterator[bytes | Problem]:
                 return
         at -= len(inflater.unused_data)
         if not body.startswith(_GZIP, at):
-            return  # the end, or padding, as tapes need it
+            return  # the end, or padding
     yield Problem.damaged
 
 
-def _utf8(chunks: Iterable[bytes | Problem]) -> Iterator[bytes | Problem]:
-    """The chunks with UTF-16 made UTF-8. Declared encodings are not believed: they are wrong as
-    often as right, and URLs are ASCII but for a few."""
-    decoder: codecs.IncrementalDecoder | None = None
+def _utf8(chunks: Iterator[bytes | Problem]) -> Iterator[bytes | Problem]:
+    # Declared encodings are not asked either. What is neither UTF-16 nor UTF-8 is taken for
+    # Latin-1, text by text; that only matters for the few URLs that are not ASCII.
+    decode: Callable[[bytes], str] | None = None
     for number, chunk in enumerate(chunks):
-        if isinstance(chunk, Problem):
-            yield chunk
-            continue
-        if number == 0:
-            chunk = chunk.removeprefix(codecs.BOM_UTF8)
-            encoding = _UTF16.get(chunk[:2])
-            decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
-        yield decoder.decode(chunk).encode() if decoder else chunk
+        if number == 0 and not isinstance(chunk, Problem) and chunk[:2] in _UTF16:
+            decode = codecs.getincrementaldecoder(_UTF16[chunk[:2]])("replace").decode
+        yield chunk if decode is None or isinstance(chunk, Problem) else decode(chunk).encode()
 
 
-_UTF16 = {
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-    b"<\x00": "utf-16-le",
-    b"\x00<": "utf-16-be",
-}
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_UTF16 |= {b"<\x00": "utf-16-le", b"\x00<": "utf-16-be"}
 
 
 # --- formats ---
 
 
 def _reader(head: bytes, found: _Found) -> "_Xml | _Lines":
-    # Some servers print a warning before the document, so that it does not begin with its root.
-    if head.lstrip().startswith(b"<") or _ROOT.search(head, 0, 4096):
+    # The second question is for servers that print a warning before the document.
+    if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<") or _ROOT.search(head, 0, 4096):
         return _Xml(found)
     return _Lines(found)
 
 
 class _Lines:
-    """A list: every line is a URL. Other lines are left out."""
+    """A list: every line is a URL, and what is none is left out."""
 
     def __init__(self, found: _Found) -> None:
         self._found = found
@@ -197,23 +188,21 @@ class _Lines:
 
     def feed(self, chunk: bytes) -> None:
         *lines, rest = (self._rest + chunk).replace(b"\r", b"\n").split(b"\n")
-        self._rest = rest[: MAX_LENGTH + 1]  # too long is too long
+        self._rest = rest[: MAX_LENGTH + 1]  # then it is too long, and stays it
         for line in lines:
-            if self._found.problem:
-                return
             self._add(line)
 
     def _add(self, line: bytes) -> None:
-        line = line.strip()
+        line = line.removeprefix(codecs.BOM_UTF8).strip()
         if line[:8].lower().startswith((b"https://", b"http://")):
             self._found.add(self._found.entries, Entry(_decoded(line)))
 
     def cut(self) -> None:
-        """The last line is not whole: part of a URL is another URL."""
+        """Leaves out the last line: the beginning of a URL is another URL."""
 
     def close(self) -> None:
         self._add(self._rest)
-        self._found.close()
+        self._found.expect_something()
 
 
 _ROOTS = rb"urlset|sitemapindex|rss|feed|rdf"
@@ -224,26 +213,22 @@ def _tokens(records: bytes, fields: bytes) -> re.Pattern[bytes]:
     """Finds what matters and passes over the rest. Each token begins with `<` and ends before the
     next one, so that nothing is looked at twice. A field counts only if something follows its
     text: the beginning of a URL is another URL."""
+    elements = _ROOTS + rb"|" + records
     return re.compile(
         rb"""<(?:
-            (!--|!\[CDATA\[|!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)\b)
-          | (/?) (?:([\w.-]+):)? (%b|%b) (?:\s[^<>]*|/)? >
-          | (?:([\w.-]+):)? (%b) (\s[^<>]*|/)? > (?:\s*<!\[CDATA\[)? ([^<]*) (?=<)
+            (%b|[\w.-]+:(?:%b)) (\s[^<>]*|/)? > (?:\s*<!\[CDATA\[)? ([^<]*) (?=<)
+          | (/?) (%b|[\w.-]+:(?:%b)) (?:\s[^<>]*|/)? >
+          | (!--|!\[CDATA\[|!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)\b)
         )"""
-        % (_ROOTS, records, fields),
+        % (fields, fields, elements, elements),
         re.IGNORECASE | re.VERBOSE,
     )
 
 
 _SITEMAP = _tokens(rb"url|sitemap", rb"loc|lastmod|priority")
 _FEED = _tokens(rb"item|entry", rb"link|guid|pubdate|updated")
-_TOKENS = {
-    b"urlset": _SITEMAP,
-    b"sitemapindex": _SITEMAP,
-    b"rss": _FEED,
-    b"feed": _FEED,
-    b"rdf": _FEED,
-}
+_TOKENS = {b"urlset": _SITEMAP, b"sitemapindex": _SITEMAP}
+_TOKENS |= {b"rss": _FEED, b"feed": _FEED, b"rdf": _FEED}
 
 
 class _Xml:
@@ -255,27 +240,30 @@ class _Xml:
     def __init__(self, found: _Found) -> None:
         self._found = found
         self._tokens = _SITEMAP
-        self._root = b""  # while it is open
-        self._has_root = False
+        self._tags = 0
+        self._root: bytes | None = None  # empty after its end
         self._record = b""  # while it is open
-        self._prefix = b""
+        self._prefix = b""  # of the record
         self._fields: dict[bytes, bytes] = {}
         self._until = b""  # the end of the comment or CDATA section we are in
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:
+        self._tags += chunk.count(b"<")
+        if self._tags > MAX_TAGS:
+            self._found.problem = Problem.too_large
+            return
         text = self._rest + chunk
-        # What stands before a closing tag is whole. Without one any tag will do; not the first
-        # byte, which is where we stood the last time.
+        # What stands before a closing tag is whole. The first byte was where we stopped before.
         end = text.rfind(b"</", 1)
-        if end < 0:
-            end = text.rfind(b"<", 1)
-        if end < 0:
-            self._read(text, len(text))
-            self._rest = text[-2:]  # may be the beginning of "-->"
-        else:
+        if end > 0:
             self._read(text, end + 1)
             self._rest = text[end:]
+        elif len(text) <= CHUNK:
+            self._rest = text
+        else:
+            self._read(text, len(text))
+            self._rest = text[-2:]  # may be the beginning of "-->"
 
     def cut(self) -> None:
         self._read(self._rest, len(self._rest))
@@ -285,8 +273,8 @@ class _Xml:
         self.cut()
         if self._root and not self._found.problem:
             self._found.problem = Problem.truncated
-        if not self._has_root:
-            self._found.close()
+        if self._root is None:
+            self._found.expect_something()
 
     def _read(self, text: bytes, end: int) -> None:
         at = 0
@@ -303,37 +291,36 @@ class _Xml:
             self._take(token)
 
     def _take(self, token: re.Match[bytes]) -> None:
-        special, slash, prefix, element, field_prefix, field, attributes, text = token.groups(b"")
-        if element:
-            if slash:
-                self._end(element.lower())
-            elif not token[0].endswith(b"/>"):
-                self._begin(element.lower(), prefix)
-            elif element.lower() in _TOKENS:
-                self._has_root = True
-        elif field:
-            if self._record and field_prefix == self._prefix:
-                self._add(field.lower(), attributes, text)
+        field, attributes, text, slash, element, special = token.groups(b"")
+        prefix, _, name = (field or element).lower().rpartition(b":")
+        if field:
+            if self._record and prefix == self._prefix:
+                self._add(name, attributes, text)
+        elif slash:
+            self._end(name)
+        elif element:
+            self._begin(name, prefix)
+            if token[0].endswith(b"/>"):
+                self._end(name)
         elif special == b"!--":
             self._until = b"-->"
         elif special.startswith(b"!["):
             self._until = b"]]>"
         else:
-            self._found.refuse(Problem.doctype)
+            self._found.refuse()
 
-    def _begin(self, element: bytes, prefix: bytes) -> None:
-        if element not in _TOKENS:
+    def _begin(self, name: bytes, prefix: bytes) -> None:
+        if name not in _TOKENS:
             self._end_record()
-            self._record, self._prefix = element, prefix
+            self._record, self._prefix = name, prefix
         elif not self._root:
-            self._root = element
-            self._has_root = True
-            self._tokens = _TOKENS[element]
+            self._root = name
+            self._tokens = _TOKENS[name]
 
-    def _end(self, element: bytes) -> None:
-        if element == self._record:
+    def _end(self, name: bytes) -> None:
+        if name == self._record:
             self._end_record()
-        elif element == self._root:
+        elif name == self._root:
             self._end_record()
             self._root = b""
 
@@ -350,27 +337,36 @@ class _Xml:
         if fields:
             url = fields.get(b"loc") or fields.get(b"link") or fields.get(b"guid", b"")
             date = fields.get(b"lastmod") or fields.get(b"pubdate") or fields.get(b"updated", b"")
-            entry = Entry(_text(url), _date(_text(date)), _priority(fields.get(b"priority", b"")))
+            entry = Entry(
+                _text(url), _text(date[:_MAX_DATE]) or None, _priority(fields.get(b"priority", b""))
+            )
             entries = self._found.children if self._record == b"sitemap" else self._found.entries
             self._found.add(entries, entry)
             self._fields = {}
         self._record = b""
 
 
-# The longest URL with every character written as a reference, roughly.
-_MAX_TEXT = 8 * MAX_LENGTH
+_MAX_TEXT = 8 * MAX_LENGTH  # roughly a URL in which every character is a reference
+_MAX_DATE = 100  # no format is half as long
 
 _ATTRIBUTE = re.compile(rb"""\s(rel|href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 
 
 def _alternate(attributes: bytes) -> bytes:
     """The target of an Atom link, if it is the page that the entry is about."""
-    values = {
+    values: dict[bytes, bytes] = {
         name.lower(): double or single for name, double, single in _ATTRIBUTE.findall(attributes)
     }
-    if values.get(b"rel", b"alternate").strip().lower() != b"alternate":
-        return b""
-    return values.get(b"href", b"")
+    is_alternate = values.get(b"rel", b"alternate").strip().lower() == b"alternate"
+    return values.get(b"href", b"") if is_alternate else b""
+
+
+def _priority(raw: bytes) -> float | None:
+    try:
+        priority = float(raw)
+    except ValueError:
+        return None
+    return priority if 0.0 <= priority <= 1.0 else None
 
 
 def _text(raw: bytes) -> str:
@@ -386,7 +382,7 @@ def _decoded(raw: bytes) -> str:
         return raw.decode("latin-1")
 
 
-# These five and numbers are all that exists without a type declaration.
+# These five and numbers are all that exist without a type declaration.
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _REFERENCE = re.compile(
     r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9a-f]{1,6}));", re.IGNORECASE
@@ -400,15 +396,3 @@ def _character(reference: re.Match[str]) -> str:
     code = int(decimal) if decimal else int(hexadecimal, 16)
     is_character = 0x20 <= code < 0xD800 or 0xE000 <= code <= 0x10FFFF
     return chr(code) if is_character else reference[0]
-
-
-def _date(text: str) -> str | None:
-    return text if 0 < len(text) <= 64 else None
-
-
-def _priority(raw: bytes) -> float | None:
-    try:
-        priority = float(raw)
-    except ValueError:
-        return None
-    return priority if 0.0 <= priority <= 1.0 else None

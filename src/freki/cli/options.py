@@ -69,10 +69,14 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _add(group: argparse._ArgumentGroup, option: Option) -> None:
     kind = _plain(option.type)
-    shown = "" if option.default in (None, False) else f" (default: {option.default})"
+    shown = "" if option.default in (None, False, True, ()) else f" (default: {option.default})"
     text = f"{option.help}{shown}".replace("%", "%%")
     if kind is bool:
         group.add_argument(option.flag, action="store_const", const=True, help=text)
+    elif typing.get_origin(kind) is tuple:
+        group.add_argument(
+            option.flag, action="append", metavar="TEXT", help=f"{option.help}; may be repeated"
+        )
     elif typing.get_origin(kind) is typing.Literal:
         choices: Iterable[str] = typing.get_args(kind)
         group.add_argument(option.flag, choices=list(choices), help=text)

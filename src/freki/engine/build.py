@@ -9,12 +9,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from freki.admit.gate import Gate
+from freki.admit.scope import Scope
+from freki.admit.traps import Traps
 from freki.config import Settings
 from freki.engine import verdict
 from freki.engine.crawl import Worker
 from freki.engine.journey import Deliver, Steps
 from freki.engine.pulse import Pulse
+from freki.engine.rulebook import NoRulebook, Rulebook
+from freki.engine.sitemap import read_sitemap
 from freki.extract.page import extract
+from freki.extract.text import text_of
 from freki.fetch.http import Http
 from freki.fetch.middleware import compose, with_deadline
 from freki.ledger.buffered import Buffered
@@ -40,6 +45,7 @@ def terms(settings: Settings) -> Terms:
     polite = settings.politeness
     return Terms(
         max_pages=settings.scope.max_pages,
+        max_pages_per_host=settings.scope.max_pages_per_host,
         max_depth=settings.scope.depth,
         exclusive=not polite.shared,
         rest=0.0 if polite.shared else max(polite.delay or 0.0, polite.min_delay),
@@ -60,9 +66,11 @@ async def worker(
     """A worker on a crawl of a SQLite store, with its connections; closed at the end."""
     clock = steady_clock()
     db = open_store(store, durability=settings.keeping.durability)
+    polite = settings.politeness
     http = Http(
-        settings.fetching, settings.politeness.user_agent, settings.politeness.requests_per_host
+        settings.fetching, polite.user_agent, polite.requests_per_host, settings.scope.types
     )
+    fetch = compose(http.fetch, with_deadline(settings.fetching.timeout + GRACE))
     with ThreadPoolExecutor(1, "ledger") as thread:
         try:
             loop = asyncio.get_running_loop()
@@ -70,12 +78,18 @@ async def worker(
                 thread, SqliteLedger, db, str(store), crawl.id, terms(settings)
             )
             starts = [*seeds, *start_pages(db, crawl.id)]
-            gate = Gate(settings.scope, starts, settings.fetching.max_redirects)
+            scope = Scope(settings.scope, starts)
+            traps = Traps() if settings.scope.trap_budgets else None
+            gate = Gate(scope, traps, text_of, settings.fetching.max_redirects)
             await loop.run_in_executor(thread, _sow, ledger, gate, seeds, clock())
             pulse = Pulse()
             steps = Steps(
-                fetch=compose(http.fetch, with_deadline(settings.fetching.timeout + GRACE)),
+                rulebook=NoRulebook()
+                if polite.ignore_robots
+                else Rulebook(fetch, polite.user_agent, clock),
+                fetch=fetch,
                 extract=extract,
+                read_sitemap=read_sitemap,
                 gate=gate,
                 judge=judge(settings.fetching.attempts),
                 agenda=Agenda(manners(settings)),
@@ -110,7 +124,13 @@ def _sow(ledger: SqliteLedger, gate: Gate, seeds: Sequence[str], now: float) -> 
 def manners(settings: Settings) -> Manners:
     """The promises to hosts."""
     polite = settings.politeness
-    return Manners(polite.delay, polite.min_delay, polite.max_delay, polite.requests_per_host)
+    return Manners(
+        polite.delay,
+        polite.min_delay,
+        polite.max_delay,
+        polite.requests_per_host,
+        polite.per_address,
+    )
 
 
 def judge(attempts: int) -> Callable[[Claim, Response | Failure, float], Verdict]:

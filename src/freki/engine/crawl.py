@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from freki.engine.journey import Steps, journey
 from freki.errors import LeaseLost, StoreError
-from freki.messages import Claim
+from freki.messages import Claim, HostRules
 from freki.steps import Work
 
 # Hosts a worker holds at once. With the default pause of some seconds between two requests,
@@ -160,6 +160,9 @@ class Worker:
         self._claim_after = now = self._steps.clock()
         work = await ledger.claim(room, refill)
         agenda.add(work.hosts)
+        for of_host in work.hosts:
+            if of_host.rules is not None:
+                self._recall(of_host.rules)
         agenda.drop(rest.host for rest in refill)
         if len(work.hosts) < room:  # all there is for now; a commit or a date brings more
             soon = now + LOOK_AGAIN
@@ -168,6 +171,12 @@ class Worker:
         self._claiming = False
         self._changed.set()
         return work
+
+    def _recall(self, rules: HostRules) -> None:
+        rulebook = self._steps.rulebook
+        rulebook.recall(rules)
+        if (delay := rulebook.crawl_delay(rules.origin)) is not None:
+            self._steps.agenda.ask(rules.host, delay)
 
     async def _look_around(self) -> Ending | None:
         """Nothing is in hand: is there more, will there be, or was that all?"""

@@ -5,22 +5,29 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from freki.engine.pulse import Pulse
+from freki.engine.rulebook import Answer, Rulebook, Welcome
 from freki.ledger.buffered import Buffered
 from freki.ledger.policy import Agenda
-from freki.messages import Claim, Failure, Outcome, Response, State, Visit
+from freki.messages import Claim, Failure, Outcome, Reason, Response, State, Via, Visit
 from freki.steps import Extract, Fetch, Gate, Verdict
+
+Judge = Callable[[Claim, Response | Failure, float], Verdict]
 
 Deliver = Callable[[Visit], Awaitable[None]]
 """Gets each page while the crawl runs; a slow one slows the crawl."""
 
-Judge = Callable[[Claim, Response | Failure, float], Verdict]
+
+# Connection failures in a row after which a host is left alone: some five minutes.
+HOST_TRIES = 10
 
 
 class Steps(Struct, frozen=True):
     """What a journey goes through; `build.py` puts it together."""
 
+    rulebook: Rulebook
     fetch: Fetch
     extract: Extract
+    read_sitemap: Extract
     gate: Gate
     judge: Judge
     agenda: Agenda
@@ -36,22 +43,76 @@ async def journey(claim: Claim, steps: Steps) -> None:
     The page, the links it reveals and the outcome go into one batch, so there is no moment at
     which one is stored without the others.
     """
-    answer = await steps.fetch(claim)
+    welcome = greet(claim, steps)
+    match welcome.welcome:
+        case Welcome.come_in:
+            answer = await steps.fetch(claim)
+        case Welcome.ask_first:
+            unreached = await ask_first(claim, steps)
+            if unreached is None:
+                return
+            answer = unreached
+        case _:
+            await steps.ledger.room()
+            stay_away(claim, welcome, steps)
+            return
     await steps.ledger.room()
     # Nothing awaits from here on: the gate skips links it has judged lately, so the page that
     # revealed them must be in the buffer before the next page is judged.
+    visit = settle(claim, answer, steps)
+    if steps.deliver is not None and visit is not None:
+        await steps.deliver(visit)
+
+
+def greet(claim: Claim, steps: Steps) -> Answer:
+    """What the host says to a visit; one that could not be reached so often says nothing more."""
+    if steps.agenda.failures(claim.host) >= HOST_TRIES:
+        detail = f"could not be reached {HOST_TRIES} times in a row"
+        return Answer(Welcome.go_away, Reason.host_down, detail)
+    return steps.rulebook.welcome(claim, steps.clock())
+
+
+async def ask_first(claim: Claim, steps: Steps) -> Failure | None:
+    """Ask the host for its rules; the claim waits for its next turn. Answers with what went wrong."""
+    asked_at = steps.clock()
+    rules = await steps.rulebook.ask(claim)
+    if isinstance(rules, Failure):
+        return rules
+    now = steps.clock()
+    if (delay := steps.rulebook.crawl_delay(rules.origin)) is not None:
+        steps.agenda.ask(claim.host, delay)
+    sitemaps = [] if rules.tries else steps.rulebook.sitemaps(rules.origin)
+    steps.ledger.put_rules(rules, steps.gate.sitemaps(sitemaps, claim))
+    steps.agenda.put_back(claim, now, now - asked_at)
+    return None
+
+
+def stay_away(claim: Claim, welcome: Answer, steps: Steps) -> None:
+    """The host does not want this visit, or not now."""
+    now = steps.clock()
+    later = welcome.welcome is Welcome.later
+    state = State.waiting if later else State.refused
+    steps.agenda.give_up(claim, welcome.until)
+    outcome = Outcome(claim, state, welcome.reason, welcome.detail, welcome.until, at=now)
+    steps.ledger.put(outcome, steps.agenda.rest(claim.host) if later else None)
+    steps.pulse.note(claim, None, outcome)
+
+
+def settle(claim: Claim, answer: Response | Failure, steps: Steps) -> Visit | None:
+    """Judge an answer, let the host rest, and hand the outcome to the ledger."""
     now = steps.clock()
     verdict = steps.judge(claim, answer, now)
-    outcome = settled(claim, answer, verdict, now, steps)
-    heard = isinstance(answer, Response)
-    rest = steps.agenda.settle(claim, now, answer.timings.total if heard else -1.0)
-    steps.ledger.put(outcome, None if heard else rest)
+    elapsed = None if verdict.unreached else answer.timings.total
+    address = answer.address if isinstance(answer, Response) else ""
+    rest = steps.agenda.settle(claim, now, elapsed, verdict.pause_until, address)
+    outcome = conclude(claim, answer, verdict, now, steps)
+    paused = verdict.unreached or verdict.pause_until
+    steps.ledger.put(outcome, rest if paused else None)
     steps.pulse.note(claim, answer, outcome)
-    if steps.deliver is not None and outcome.visit is not None:
-        await steps.deliver(outcome.visit)
+    return outcome.visit
 
 
-def settled(
+def conclude(
     claim: Claim, answer: Response | Failure, verdict: Verdict, now: float, steps: Steps
 ) -> Outcome:
     """The outcome a verdict asks for, with what the page says where there is one."""
@@ -63,10 +124,17 @@ def settled(
         )  # fmt: skip
     if verdict.failed or isinstance(answer, Failure):
         return Outcome(claim, State.failed, verdict.reason, verdict.detail, at=now, timings=timings)
-    page = steps.extract(answer)
+    reason, read = verdict.reason, steps.extract
+    if claim.via == Via.sitemap_file:
+        reason, read = Reason.sitemap, steps.read_sitemap
+    elif claim.via != Via.external:
+        steps.gate.learn(answer, claim)
+    else:
+        reason = Reason.checked
+    page = read(answer)
     return Outcome(
-        claim, State.done, verdict.reason, verdict.detail,
+        claim, State.done, reason, verdict.detail,
         visit=Visit(now, answer, page),
-        discoveries=steps.gate.admit(page.links, claim),
+        discoveries=steps.gate.admit(page, claim),
         at=now, timings=timings,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from heapq import nlargest
 
 from msgspec import Struct
 
-from freki.messages import Claim, Failure, Outcome, Response, State
+from freki.messages import PAGES, Claim, Failure, Outcome, Response, State
 from freki.url import split
 
 # Hosts whose response time is remembered. A watcher sees the slowest few; on a broad crawl
@@ -32,19 +32,19 @@ class Pulse:
         self._states: Counter[State] = Counter()
         self._statuses: Counter[int] = Counter()
         self._seconds: dict[str, float] = {}
-        self._redirects = 0
+        self._pages = 0
         self._wire_bytes = 0
 
     def __repr__(self) -> str:
         return f"<Pulse {self.statistics()}>"
 
-    def note(self, claim: Claim, answer: Response | Failure, outcome: Outcome) -> None:
+    def note(self, claim: Claim, answer: Response | Failure | None, outcome: Outcome) -> None:
         self._states[outcome.state] += 1
-        if isinstance(answer, Failure):
+        if not isinstance(answer, Response):
             return
+        self._pages += outcome.state is State.done and outcome.reason in PAGES
         status = answer.status // 100
         self._statuses[status] += 1
-        self._redirects += status == 3 and outcome.state is State.done
         self._wire_bytes += answer.wire_bytes
         origin = split(claim.url).origin
         before = self._seconds.get(origin, answer.timings.total)
@@ -55,7 +55,7 @@ class Pulse:
     def statistics(self) -> Beat:
         return Beat(
             fetched=self._states.total(),
-            pages=self._states[State.done] - self._redirects,
+            pages=self._pages,
             failed=self._states[State.failed],
             retried=self._states[State.waiting],
             wire_bytes=self._wire_bytes,

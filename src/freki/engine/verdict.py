@@ -1,5 +1,7 @@
 """What becomes of an answer: done, tried again at a date, or failed because. Pure."""
 
+from email.utils import parsedate_to_datetime
+
 from freki.messages import Claim, Failure, Reason, Response
 from freki.steps import Verdict
 
@@ -20,8 +22,20 @@ PASSING = frozenset(
     }
 )
 
+# The host was not reached at all: its other URLs would fare no better.
+UNREACHED = frozenset({Reason.dns, Reason.connect, Reason.tls})
+
 # RFC 9110 15.5.9, 15.6.1, 15.6.3-5 and RFC 6585 4: the server says that it may go better later.
 PASSING_STATUS = frozenset({408, 429, 500, 502, 503, 504})
+
+# The server says that it is we who are too much for it. It gets more time, and more tries: the
+# page is there.
+STRAINED_STATUS = frozenset({429, 503})
+STRAINED_ATTEMPTS = 8
+FIRST_PAUSE = 5.0
+
+# A host that asks for more than an hour means tomorrow; it is asked again after an hour.
+LONGEST_PAUSE = 3600.0
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -30,24 +44,63 @@ def judge(
     claim: Claim, answer: Response | Failure, now: float, attempts: int, chance: float
 ) -> Verdict:
     """`chance` is a random number from 0 to 1: it spreads retries that would come together."""
-    last = claim.attempt >= attempts
     if isinstance(answer, Failure):
-        if answer.reason in PASSING and not last:
-            return Verdict(answer.reason, answer.detail, retry_at=_later(claim, now, chance))
-        return Verdict(answer.reason, answer.detail, failed=True)
-    if answer.status in PASSING_STATUS and not last:
+        return _of_failure(claim, answer, now, attempts, chance)
+    if answer.status in STRAINED_STATUS:
+        return _of_strain(claim, answer, now, attempts, chance)
+    if answer.status in PASSING_STATUS and claim.attempt < attempts:
         detail = f"status {answer.status}"
-        return Verdict(Reason.http_error, detail, retry_at=_later(claim, now, chance))
+        return Verdict(Reason.http_error, detail, retry_at=now + _backoff(claim, chance))
     if answer.status in REDIRECTS:
         target = answer.header("location")
         if not target:
-            return Verdict(Reason.bad_redirect, f"status {answer.status} without a Location", failed=True)
+            detail = f"status {answer.status} without a Location"
+            return Verdict(Reason.bad_redirect, detail, failed=True)
         return Verdict(Reason.redirect, target)
     if answer.status >= 400:
         return Verdict(Reason.http_error, f"status {answer.status}")
     return Verdict(Reason.ok)
 
 
-def _later(claim: Claim, now: float, chance: float) -> float:
+def _of_failure(
+    claim: Claim, failure: Failure, now: float, attempts: int, chance: float
+) -> Verdict:
+    unreached = failure.reason in UNREACHED
+    if failure.reason in PASSING and claim.attempt < attempts:
+        retry_at = now + _backoff(claim, chance)
+        return Verdict(failure.reason, failure.detail, retry_at=retry_at, unreached=unreached)
+    return Verdict(failure.reason, failure.detail, failed=True, unreached=unreached)
+
+
+def _of_strain(
+    claim: Claim, answer: Response, now: float, attempts: int, chance: float
+) -> Verdict:
+    """The whole host pauses, for as long as it asks, within reason."""
+    detail = f"status {answer.status}"
+    pause = retry_after(answer.header("retry-after"), now)
+    if pause is None:
+        pause = FIRST_PAUSE * 2.0 ** (claim.attempt - 1)
+    until = now + min(pause, LONGEST_PAUSE)
+    if claim.attempt >= max(attempts, STRAINED_ATTEMPTS):
+        return Verdict(Reason.http_error, detail, pause_until=until)
+    retry_at = until + _backoff(claim, chance) / 10
+    return Verdict(Reason.http_error, detail, retry_at=retry_at, pause_until=until)
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """Seconds that a Retry-After header asks for (RFC 9110 10.2.3); None where it says nothing."""
+    if not value:
+        return None
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:12])
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return max(0.0, date.timestamp() - now)
+
+
+def _backoff(claim: Claim, chance: float) -> float:
     pause = min(FIRST_RETRY * 2.0 ** (claim.attempt - 1), LONGEST_RETRY)
-    return now + pause * (0.75 + chance / 2)
+    return pause * (0.75 + chance / 2)

@@ -12,31 +12,54 @@ _HEADER_CODEC = "latin-1"
 class Intake:
     """One answer. libcurl calls `header` per line and `write` per piece of the decoded body."""
 
-    __slots__ = ("_lines", "_pieces", "limit", "size", "too_large")
+    __slots__ = ("_lines", "_pieces", "_status_line", "_wanted", "enough", "limit", "size", "too_large", "unwanted")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, wanted: tuple[str, ...] = ()) -> None:
         self.limit = limit
         self._lines: list[bytes] = []
         self._pieces: list[bytes] = []
         self.size = 0
+        self._status_line = b""
+        self._wanted = wanted
         self.too_large = False
+        self.unwanted = ""  # the content type that nobody asked for
+        self.enough = False  # a limit of nothing: the headers were all that was wanted
 
     def header(self, line: bytes) -> None:
         """A status line begins a new block: answers like 103 come before the real one."""
         if line.startswith(b"HTTP/"):
             self._lines.clear()
+            self._status_line = line
         elif len(self._lines) < MAX_HEADERS:
             self._lines.append(line)
 
     def write(self, piece: bytes) -> int:
         """The number of bytes taken; fewer than offered ends the transfer."""
+        if not self.size and self._wanted and self._is_unwanted():
+            return -1
         self.size += len(piece)
         if self.size > self.limit:
-            self.too_large = True
+            self.enough = self.limit == 0
+            self.too_large = not self.enough
             self._pieces.clear()
             return -1
         self._pieces.append(piece)
         return len(piece)
+
+    def _is_unwanted(self) -> bool:
+        """Only what a page is counts: redirects and errors are kept whatever they are."""
+        if self._status_line[9:10] != b"2":
+            return False
+        kind = self.content_type()
+        if kind.lower().startswith(self._wanted):
+            return False
+        self.unwanted = kind or "none"
+        return True
+
+    def content_type(self) -> str:
+        """Of several the last one (Fetch standard, "extract a MIME type")."""
+        types = [value for name, value in self.headers() if name == "content-type"]
+        return types[-1] if types else ""
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Names lower-cased, in order of arrival; lines that are no header are left out."""
@@ -61,7 +84,7 @@ class Intake:
             status,
             headers,
             b"".join(self._pieces),
-            types[-1] if types else "",  # Fetch standard, "extract a MIME type": the last one
+            types[-1] if types else "",
             timings,
             wire_bytes,
             http,

@@ -13,7 +13,7 @@ import pycurl
 
 from freki.config import Fetching
 from freki.fetch.body import Intake
-from freki.messages import Claim, Failure, Reason, Response, Timings
+from freki.messages import Claim, Failure, Reason, Response, Timings, Via
 
 # A host that sends less than the limit for this long is given up.
 SLOW_SECONDS = 20
@@ -21,6 +21,9 @@ SLOW_SECONDS = 20
 # Addresses live for a minute: long enough that a crawl of one host asks once a minute, short
 # enough to follow a host that moves.
 DNS_SECONDS = 60
+
+# What sitemaps.org allows a sitemap to have.
+SITEMAP_BYTES = 50 * 2**20
 
 _VERSIONS = {
     "1.1": pycurl.CURL_HTTP_VERSION_1_1,
@@ -60,8 +63,11 @@ _REASONS = {
 class Http:
     """The HTTP client of one worker. `fetch` is a `steps.Fetch`."""
 
-    def __init__(self, settings: Fetching, user_agent: str, per_host: int) -> None:
+    def __init__(
+        self, settings: Fetching, user_agent: str, per_host: int, types: tuple[str, ...] = ()
+    ) -> None:
         self._settings = settings
+        self._types = tuple(kind.lower() for kind in types)
         self._user_agent = user_agent
         self._loop = asyncio.get_running_loop()
         self._free: list[pycurl.Curl] = []
@@ -81,7 +87,7 @@ class Http:
 
     async def fetch(self, claim: Claim) -> Response | Failure:
         curl = self._free.pop() if self._free else self._new_handle()
-        intake = Intake(self._settings.max_body)
+        intake = self._intake(claim)
         curl.setopt(pycurl.URL, claim.url)
         curl.setopt(pycurl.WRITEFUNCTION, intake.write)
         curl.setopt(pycurl.HEADERFUNCTION, intake.header)
@@ -97,6 +103,16 @@ class Http:
         answer = _answer(curl, claim.url, intake, code, message)
         self._free.append(curl)
         return answer
+
+    def _intake(self, claim: Claim) -> Intake:
+        """Sitemaps may be as large as their standard allows; of a checked link nothing is read."""
+        match claim.via:
+            case Via.external:
+                return Intake(0)
+            case Via.sitemap_file:
+                return Intake(max(self._settings.max_body, SITEMAP_BYTES))
+            case _:
+                return Intake(self._settings.max_body, self._types)
 
     def close(self) -> None:
         """End every transfer and close every connection."""
@@ -193,7 +209,7 @@ def _answer(
         info(pycurl.TOTAL_TIME),
     )
     status = info(pycurl.RESPONSE_CODE)
-    if code:
+    if code and not intake.enough:
         return _failure(code, message, intake, timings, status)
     wire_bytes = info(pycurl.HEADER_SIZE) + int(info(pycurl.SIZE_DOWNLOAD))
     http = _VERSION_NAMES.get(info(pycurl.INFO_HTTP_VERSION), "?")
@@ -204,7 +220,9 @@ def _failure(
     code: int, message: str, intake: Intake, timings: Timings, status: int
 ) -> Failure:
     reason = _REASONS.get(code, Reason.protocol)
-    if intake.too_large:
+    if intake.unwanted:
+        reason, message = Reason.not_wanted, f"content type {intake.unwanted}"
+    elif intake.too_large:
         reason, message = Reason.too_large, f"the body is larger than {intake.limit} bytes"
     elif code == pycurl.E_RECV_ERROR and "header" in message:
         reason = Reason.too_large

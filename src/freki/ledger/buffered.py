@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from freki.messages import Batch, HostRest, Outcome
+from freki.messages import Batch, Discovery, HostRest, HostRules, Outcome
 from freki.steps import Ledger, Session, Work
 
 # A commit of 128 pages costs 25 µs a page; smaller batches rewrite the same index pages more
@@ -44,6 +44,8 @@ class Buffered:
         self._session: Session | None = None
         self._outcomes: list[Outcome] = []
         self._rests: dict[int, HostRest] = {}
+        self._rules: list[HostRules] = []
+        self._discoveries: list[Discovery] = []
         self._filled = asyncio.Event()
         self._hurry = asyncio.Event()
         self._swapped = asyncio.Event()
@@ -86,10 +88,19 @@ class Buffered:
         self._outcomes.append(outcome)
         if rest is not None:
             self._rests[rest.host] = rest
-        self._idle.clear()
-        self._filled.set()
+        self._fill()
         if len(self._outcomes) >= BATCH:
             self._hurry.set()
+
+    def put_rules(self, rules: HostRules, found: Sequence[Discovery]) -> None:
+        """Add what a host asks for, and the sitemaps it names."""
+        self._rules.append(rules)
+        self._discoveries += found
+        self._fill()
+
+    def _fill(self) -> None:
+        self._idle.clear()
+        self._filled.set()
 
     async def write(self) -> None:
         """Commit what comes in, for ever."""
@@ -107,6 +118,7 @@ class Buffered:
     def forget(self) -> None:
         """Drop what was not committed: the session it belongs to is lost."""
         self._outcomes, self._rests = [], {}
+        self._rules, self._discoveries = [], []
         self._filled.clear()
         self._idle.set()
 
@@ -122,13 +134,15 @@ class Buffered:
     async def _commit(self) -> None:
         outcomes, self._outcomes = self._outcomes, []
         rests, self._rests = self._rests, {}
+        rules, self._rules = self._rules, []
+        found, self._discoveries = self._discoveries, []
         self._filled.clear()
         self._swapped.set()
-        batch = Batch(self._clock(), outcomes, list(rests.values()))
+        batch = Batch(self._clock(), outcomes, list(rests.values()), rules, found)
         await self._in_thread(self._ledger.commit, self._held, batch)
         self._commits += 1
         self._written += len(outcomes)
-        if not self._outcomes:
+        if not self._filled.is_set():
             self._idle.set()
         self.on_commit()
 

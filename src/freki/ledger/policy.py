@@ -19,6 +19,11 @@ from freki.messages import Claim, HostRest, HostWork
 # How fast a learnt pause falls when a host answers quicker again. It rises at once.
 FALL = 0.3
 
+# A host that cannot be reached is tried again after this, then after twice as long, and so on.
+# Ten tries take five minutes.
+FIRST_BACKOFF = 1.0
+LONGEST_BACKOFF = 60.0
+
 
 class Manners(Struct, frozen=True):
     """What was promised to hosts."""
@@ -27,6 +32,7 @@ class Manners(Struct, frozen=True):
     min_delay: float = 0.25
     max_delay: float = 30.0
     concurrency: int = 1
+    per_address: bool = False  # hosts on one address share one pause
 
     def pause(self, learnt: float | None, elapsed: float) -> float:
         """The pause after a request that took `elapsed` seconds."""
@@ -40,7 +46,10 @@ class Manners(Struct, frozen=True):
 class _Host:
     """A host in this worker's hands."""
 
-    __slots__ = ("active", "claims", "delay", "failures", "id", "listed", "next_at")
+    __slots__ = (
+        "active", "address", "asked", "backed_off", "claims", "delay", "failures", "id", "listed",
+        "next_at",
+    )  # fmt: skip
 
     def __init__(self, work: HostWork) -> None:
         self.id = work.host
@@ -48,6 +57,9 @@ class _Host:
         self.next_at = work.next_at
         self.delay = work.delay
         self.failures = work.failures
+        self.asked = 0.0  # by Crawl-delay
+        self.address = ""
+        self.backed_off = 0.0  # failures before this date belong to one and the same trouble
         self.active = 0
         self.listed = False  # in the heap
 
@@ -64,6 +76,7 @@ class Agenda:
         self._line: list[tuple[float, int, _Host]] = []
         self._turn = 0  # breaks ties by age, so that equal hosts alternate
         self._hungry: dict[int, _Host] = {}
+        self._addresses: dict[str, float] = {}  # as many as hosts are held, see `drop`
         self.waiting = 0
         self.active = 0
 
@@ -88,47 +101,79 @@ class Agenda:
 
     def take(self, now: float) -> Claim | None:
         """The next claim that may go out, or None if none may yet."""
-        if not self._line or self._line[0][0] > now:
-            return None
-        _, _, host = heappop(self._line)
-        host.listed = False
-        if host.next_at > now:  # it was told to rest while it stood in line
+        while self._line and self._line[0][0] <= now:
+            _, _, host = heappop(self._line)
+            host.listed = False
+            if self._ready_at(host) > now:  # it was told to rest while it stood in line
+                self._list(host)
+                continue
+            claim = host.claims.popleft()
+            host.active += 1
+            self.waiting -= 1
+            self.active += 1
+            # One at a time rests from the end of the answer, which `settle` knows; several at
+            # once keep their distance from start to start.
+            if self._at_once(host) > 1:
+                self._rest_until(host, now + self._pause(host))
             self._list(host)
-            return self.take(now)
-        claim = host.claims.popleft()
-        host.active += 1
-        self.waiting -= 1
-        self.active += 1
-        # One at a time rests from the end of the answer, which `settle` knows; several at once
-        # keep their distance from start to start.
-        if self._manners.concurrency > 1:
-            host.next_at = now + self._manners.pause(host.delay, 0.0)
-        self._list(host)
-        return claim
+            return claim
+        return None
 
     def next_at(self) -> float | None:
         """When `take` will have something, as far as is known now."""
         return self._line[0][0] if self._line else None
 
-    def settle(self, claim: Claim, now: float, elapsed: float, pause_until: float = 0.0) -> HostRest:
-        """A request is over: its host rests. `elapsed` is negative where no answer came."""
+    def settle(
+        self, claim: Claim, now: float, elapsed: float | None, pause_until: float = 0.0, address: str = ""
+    ) -> HostRest:
+        """A request is over: its host rests. `elapsed` is None where the host was not reached."""
         host = self._hosts[claim.host]
         host.active -= 1
         self.active -= 1
-        if elapsed < 0:
-            host.failures += 1
-            pause = self._manners.pause(host.delay, 0.0)
+        if address:
+            host.address = address
+        if elapsed is None:
+            self._back_off(host, now)
         else:
             host.failures = 0
-            pause = host.delay = self._manners.pause(host.delay, elapsed)
-        if self._manners.concurrency == 1:
-            host.next_at = max(host.next_at, now + pause)
-        host.next_at = max(host.next_at, pause_until)
+            host.delay = self._manners.pause(host.delay, elapsed)
+        if self._at_once(host) == 1:
+            self._rest_until(host, now + self._pause(host))
+        self._rest_until(host, pause_until)
         if host.claims:
             self._list(host)
         elif not host.active:
             self._hungry[host.id] = host
         return host.rest()
+
+    def put_back(self, claim: Claim, now: float, elapsed: float) -> None:
+        """The host was asked for something else first; the claim keeps its turn."""
+        self._hosts[claim.host].claims.appendleft(claim)
+        self.waiting += 1
+        self.settle(claim, now, elapsed)
+
+    def give_up(self, claim: Claim, pause_until: float = 0.0) -> None:
+        """The claim needs no request after all, or its host none for now."""
+        host = self._hosts[claim.host]
+        host.active -= 1
+        self.active -= 1
+        self._rest_until(host, pause_until)
+        if not host.claims and not host.active:
+            self._hungry[host.id] = host
+        self._list(host)
+
+    def ask(self, host: int, delay: float) -> None:
+        """The host asks for a longer delay; it is kept up to the longest pause."""
+        if (held := self._hosts.get(host)) is not None:
+            held.asked = min(delay, self._manners.max_delay)
+
+    def rest(self, host: int) -> HostRest:
+        """How a host rests now."""
+        return self._hosts[host].rest()
+
+    def failures(self, host: int) -> int:
+        """How often in a row a host could not be reached."""
+        return self._hosts[host].failures
 
     @property
     def is_hungry(self) -> bool:
@@ -143,6 +188,9 @@ class Agenda:
         for host in hosts:
             if host in self._hungry:
                 del self._hungry[host], self._hosts[host]
+        if len(self._addresses) > 2 * len(self._hosts) + 16:
+            held = {host.address for host in self._hosts.values()}
+            self._addresses = {name: date for name, date in self._addresses.items() if name in held}
 
     def clear(self) -> None:
         """Forget everything: the claims are not ours any more."""
@@ -151,9 +199,33 @@ class Agenda:
         self._line.clear()
         self.waiting = self.active = 0
 
+    def _pause(self, host: _Host) -> float:
+        return max(host.delay if host.delay is not None else self._manners.pause(None, 0.0), host.asked)
+
+    def _at_once(self, host: _Host) -> int:
+        return 1 if host.asked else self._manners.concurrency
+
+    def _back_off(self, host: _Host, now: float) -> None:
+        """Each time twice as long; what failed meanwhile was sent before we knew."""
+        if now < host.backed_off:
+            return
+        host.failures += 1
+        host.backed_off = now + min(FIRST_BACKOFF * 2.0 ** (host.failures - 1), LONGEST_BACKOFF)
+        self._rest_until(host, host.backed_off)
+
+    def _rest_until(self, host: _Host, date: float) -> None:
+        host.next_at = max(host.next_at, date)
+        if self._manners.per_address and host.address:
+            self._addresses[host.address] = max(self._addresses.get(host.address, 0.0), host.next_at)
+
+    def _ready_at(self, host: _Host) -> float:
+        if self._manners.per_address and host.address:
+            return max(host.next_at, self._addresses.get(host.address, 0.0))
+        return host.next_at
+
     def _list(self, host: _Host) -> None:
-        if host.listed or not host.claims or host.active >= self._manners.concurrency:
+        if host.listed or not host.claims or host.active >= self._at_once(host):
             return
         host.listed = True
         self._turn += 1
-        heappush(self._line, (host.next_at, self._turn, host))
+        heappush(self._line, (self._ready_at(host), self._turn, host))

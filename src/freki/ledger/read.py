@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links
 from freki.ledger.statements import statements
-from freki.messages import Link, Reason, State, Timings, Via
+from freki.messages import PAGES, Link, Reason, State, Timings, Via
 from freki.url import split
 
 SQL: Final = statements("read.sql")
@@ -126,12 +126,12 @@ def status(db: sqlite3.Connection, crawl: int) -> Status:
     """The sums, by state, outcome and reason."""
     states = dict.fromkeys(State, 0)
     reasons: dict[str, dict[str, int]] = {}
-    redirects = 0
+    pages = 0
     for state, reason, count in db.execute(SQL["tally"], (crawl,)):
         states[State(state)] += count
         if state >= State.done:
             reasons.setdefault(State(state).name, {})[Reason(reason).name] = count
-        redirects += count if reason == Reason.redirect else 0
+        pages += count if state == State.done and reason in PAGES else 0
     return Status(
         discovered=sum(states.values()),
         done=states[State.done],
@@ -140,7 +140,7 @@ def status(db: sqlite3.Connection, crawl: int) -> Status:
         waiting=states[State.waiting],
         leased=states[State.leased],
         reasons=reasons,
-        pages=states[State.done] - redirects,
+        pages=pages,
     )
 
 

@@ -9,14 +9,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead, this_machine, this_process
 from freki.ledger.discover import Known, New, Sieve
-from freki.ledger.rows import Packer, Rows, unpack_links
+from freki.ledger.rows import Packer, Rows, unpack_links, unpack_rules
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
 from freki.messages import Batch, Claim, HostRest, HostWork, Link, Reason, State, Via
@@ -29,13 +29,14 @@ SQL: Final = statements("ledger.sql")
 MAX_LOADED = 1_000_000
 
 Tally = Counter[tuple[int, int]]
-HostRow = tuple[int, str, float, float | None, int]
+HostRow = tuple[Any, ...]
 
 
 class Terms(Struct, frozen=True):
     """What of a crawl's settings the ledger needs."""
 
     max_pages: int | None = None
+    max_pages_per_host: int | None = None
     max_depth: int | None = None
     exclusive: bool = True  # a host belongs to one worker at a time
     rest: float = 1.0  # seconds a host rests when its worker died
@@ -112,6 +113,7 @@ class SqliteLedger:
             if self._terms.max_depth is not None:
                 self._spread_depths(batch, known)
             self._rest(batch.rests)
+            self._db.executemany(SQL["host_rules"], rows.rules)
         self._sieve.remember(new)
 
     def close(self) -> None:
@@ -164,12 +166,12 @@ class SqliteLedger:
 
     def _take(self, session: Session, now: float, host: HostRow, room: float) -> HostWork:
         """Lease the next URLs of a host; one that has none due is let go until it has."""
-        id_, origin, next_at, delay, failures = host
-        quota = int(max(0, min(room, self._terms.per_host)))
+        id_, origin, next_at, delay, failures, pages, *robots = host
+        quota = int(max(0, min(room, self._terms.per_host, self._budget(id_, pages))))
         urls = self._db.execute(SQL["urls_due"], (id_, now, quota)).fetchall()
         claims = [
-            Claim(url, id_, origin + path, depth, attempts + 1, hops)
-            for url, path, depth, attempts, hops in urls
+            Claim(url, id_, origin + path, depth, attempts + 1, hops, via)
+            for url, path, depth, attempts, hops, via in urls
         ]
         if claims:
             self._db.executemany(SQL["url_lease"], [(session.id, claim.id) for claim in claims])
@@ -179,7 +181,21 @@ class SqliteLedger:
         else:
             first_due = self._db.execute(SQL["first_due"], (id_,)).fetchone()[0] if quota else None
             self._db.execute(SQL["host_leave"], (first_due or 0, id_))
-        return HostWork(id_, origin, claims, next_at, delay, failures)
+        rules = unpack_rules(id_, origin, *robots)
+        return HostWork(id_, origin, claims, next_at, delay, failures, rules)
+
+    def _budget(self, host: int, pages: int) -> float:
+        """How many more pages a host may give; what waits beyond the last one is refused."""
+        limit = self._terms.max_pages_per_host
+        if limit is None:
+            return float("inf")
+        (leased,) = self._db.execute(SQL["leased_of_host"], (host,)).fetchone()
+        if pages >= limit and not leased:
+            refused = self._db.execute(SQL["refuse_rest"], (host,)).rowcount
+            self._db.execute(SQL["host_empty"], (host,))
+            moved = {(State.waiting, 0): -refused, (State.refused, Reason.budget): refused}
+            self._count(Counter(moved))
+        return limit - pages - leased
 
     def _rest(self, rests: Sequence[HostRest]) -> None:
         self._db.executemany(
@@ -195,6 +211,8 @@ class SqliteLedger:
             raise LeaseLost(f"session {session.id} commits URLs that it does not hold")
         for host in rows.waiting_hosts:
             self._db.execute(SQL["host_gain"], (1, host))
+        if self._terms.max_pages_per_host is not None:
+            self._db.executemany(SQL["host_pages"], [(n, host) for host, n in rows.stored.items()])
         self._db.executemany(SQL["body_add"], rows.bodies)
         self._db.executemany(SQL["page_add"], rows.pages)
         self._db.executemany(SQL["attempt_add"], rows.attempts)

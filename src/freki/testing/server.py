@@ -222,7 +222,6 @@ class _Connection(asyncio.Protocol):
         self._status = 0
         self._timer: asyncio.Handle | None = None
         self._blocked = False  # by a client that does not read
-        self._ended = False  # the client will send no more
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports do not declare themselves as asyncio's.
@@ -246,10 +245,6 @@ class _Connection(asyncio.Protocol):
         if len(self._buffer) > MAX_HEAD:
             self._transport.pause_reading()
 
-    def eof_received(self) -> bool:
-        self._ended = True
-        return self._request is not None  # True keeps the connection for the answers still due
-
     def pause_writing(self) -> None:
         self._blocked = True
 
@@ -266,8 +261,6 @@ class _Connection(asyncio.Protocol):
             if end < 0:
                 if len(self._buffer) > MAX_HEAD:
                     self._refuse(431)
-                elif self._ended:
-                    self._transport.close()
                 return
             head = bytes(self._buffer[:end])
             del self._buffer[: end + 4]
@@ -543,7 +536,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes any free one")
     parser.add_argument("--journal", type=Path, help="access log, one line of JSON per request")
     knobs = parser.add_argument_group("the web", "explained in freki.testing.synthetic.Web")
-    for knob in fields(Web):
+    for knob in (field for field in fields(Web) if field.init):
         many = "*" if isinstance(knob.default, tuple) else None
         option = f"--{knob.name.replace('_', '-')}"
         kind = str if many else type(knob.default)

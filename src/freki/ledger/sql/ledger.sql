@@ -27,7 +27,8 @@ UPDATE host SET session = NULL, next_at = max(next_at, ?1 + max(coalesce(delay, 
 WHERE session = ?3;
 
 -- name: hosts_due
-SELECT id, origin, next_at, delay, failures FROM host
+SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_status, robots_tries
+FROM host
 WHERE crawl = ? AND waiting > 0 AND next_at <= ? AND session IS NULL
 ORDER BY next_at LIMIT ?;
 
@@ -35,7 +36,24 @@ ORDER BY next_at LIMIT ?;
 SELECT min(next_at) FROM host WHERE crawl = ? AND waiting > 0 AND session IS NULL;
 
 -- name: host_of_id
-SELECT id, origin, next_at, delay, failures FROM host WHERE id = ?;
+SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_status, robots_tries
+FROM host WHERE id = ?;
+
+-- name: host_rules
+UPDATE host SET robots = ?, robots_at = ?, robots_status = ?, robots_tries = ? WHERE id = ?;
+
+-- name: host_pages
+UPDATE host SET pages = pages + ? WHERE id = ?;
+
+-- name: leased_of_host
+SELECT count(*) FROM url WHERE state = 1 AND host = ?;
+
+-- What a host's budget leaves no room for (reason 53). Found again later, it is refused again.
+-- name: refuse_rest
+UPDATE url SET state = 4, reason = 53, due = NULL WHERE state = 0 AND host = ?;
+
+-- name: host_empty
+UPDATE host SET waiting = 0 WHERE id = ?;
 
 -- name: host_take
 UPDATE host SET session = ?, next_at = ?, waiting = waiting - ? WHERE id = ?;
@@ -59,7 +77,7 @@ UPDATE host SET waiting = waiting + ? WHERE id = ?;
 SELECT min(due) FROM url WHERE state = 0 AND host = ?;
 
 -- name: urls_due
-SELECT id, path, depth, attempts, hops FROM url
+SELECT id, path, depth, attempts, hops, via FROM url
 WHERE state = 0 AND host = ? AND (due IS NULL OR due <= ?) ORDER BY priority, id LIMIT ?;
 
 -- name: url_lease
@@ -112,11 +130,12 @@ ON CONFLICT (crawl, state, reason) DO UPDATE SET count = count + ?4;
 -- name: tally
 SELECT state, reason, count FROM tally WHERE crawl = ?;
 
--- Waiting, leased, and stored: redirects (reason 2) are answers, but no pages.
+-- Waiting, leased, and stored: redirects, sitemaps and checked links (reasons 2, 4 and 5) are
+-- answers, but no pages.
 -- name: counts
 SELECT coalesce(sum(CASE WHEN state = 0 THEN count END), 0),
        coalesce(sum(CASE WHEN state = 1 THEN count END), 0),
-       coalesce(sum(CASE WHEN state = 2 AND reason <> 2 THEN count END), 0)
+       coalesce(sum(CASE WHEN state = 2 AND reason NOT IN (2, 4, 5) THEN count END), 0)
 FROM tally WHERE crawl = ?;
 
 -- name: wire_add

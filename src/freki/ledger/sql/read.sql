@@ -41,6 +41,7 @@ JOIN body ON body.id = page.body
 LEFT JOIN url AS mother ON mother.id = url.parent
 LEFT JOIN host AS mother_host ON mother_host.id = mother.host
 WHERE host.crawl = :crawl AND url.id > :after
+  AND url.reason NOT IN (4, 5)  -- sitemaps and checked links are answers, but no pages
   AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
   AND (:origin IS NULL OR host.origin = :origin)
   AND (:content_type IS NULL OR page.content_type LIKE :content_type || '%')

@@ -43,7 +43,12 @@ CREATE TABLE host (
     delay    REAL,
     failures INTEGER NOT NULL DEFAULT 0,
     waiting  INTEGER NOT NULL DEFAULT 0,
+    pages    INTEGER NOT NULL DEFAULT 0,
     session  INTEGER,                   -- who works on it, where a host belongs to one
+    robots   BLOB,                      -- robots.txt, zstd, as it was when asked for
+    robots_at     REAL,
+    robots_status INTEGER,
+    robots_tries  INTEGER,
     UNIQUE (crawl, origin)
 );
 CREATE INDEX host_due ON host (crawl, next_at) WHERE waiting > 0;

@@ -1,0 +1,180 @@
+"""What hosts ask of us: robots.txt, asked for once per host and kept for a day.
+
+The first request to a host is the one for its rules; until they are known its claims wait. A
+request for rules is a request like any other: the host rests after it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+
+from msgspec import Struct
+
+from freki.admit.robots import Access, Group, access, parse
+from freki.messages import Claim, Failure, HostRules, Reason, Via
+from freki.steps import Fetch
+from freki.url import join, split
+
+# RFC 9309 2.4: not longer than a day.
+KEPT_SECONDS = 86_400.0
+
+# RFC 9309 2.3.1.2: at least five redirects, also to other hosts.
+MAX_REDIRECTS = 5
+
+# A host whose rules cannot be read is asked again after these pauses, and then left alone.
+PAUSES = (10.0, 30.0, 90.0, 300.0)
+
+# Hosts whose rules are in memory. One that fell out is read from the ledger with its next
+# claims, or asked again.
+MAX_KNOWN = 8192
+
+
+class Welcome(Enum):
+    """What a host says to a visit."""
+
+    come_in = "come_in"
+    ask_first = "ask_first"  # its rules are not known
+    later = "later"
+    go_away = "go_away"
+
+
+class Answer(Struct, frozen=True):
+    """The welcome, with what an outcome needs."""
+
+    welcome: Welcome
+    reason: Reason = Reason.ok
+    detail: str = ""
+    until: float = 0.0
+
+
+COME_IN = Answer(Welcome.come_in)
+ASK_FIRST = Answer(Welcome.ask_first)
+
+
+class _Known:
+    """The rules of a host, as far as they concern us."""
+
+    __slots__ = ("group", "rules")
+
+    def __init__(self, rules: HostRules, group: Group | None) -> None:
+        self.rules = rules
+        self.group = group
+
+
+class NoRulebook:
+    """For sites of one's own: every host is taken to welcome every visit."""
+
+    def recall(self, rules: HostRules) -> None:
+        """Nothing is remembered."""
+
+    def welcome(self, _claim: Claim, _now: float) -> Answer:
+        return COME_IN
+
+    def crawl_delay(self, _origin: str) -> float | None:
+        return None
+
+    def sitemaps(self, _origin: str) -> list[str]:
+        return []
+
+    async def ask(self, claim: Claim) -> HostRules | Failure:
+        raise AssertionError(f"nobody asks for rules that are ignored: {claim.url}")
+
+
+class Rulebook(NoRulebook):
+    """The rules of the hosts a worker visits."""
+
+    def __init__(self, fetch: Fetch, agent: str, clock: Callable[[], float]) -> None:
+        self._fetch = fetch
+        self._agent = agent.partition("/")[0].strip().lower()
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self._asking: dict[str, asyncio.Future[HostRules | Failure]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Rulebook {len(self._known)} hosts>"
+
+    def recall(self, rules: HostRules) -> None:
+        """Take over what the ledger knows."""
+        if rules.origin not in self._known:
+            self._learn(rules)
+
+    def welcome(self, claim: Claim, now: float) -> Answer:
+        """May we visit?"""
+        origin, path = split(claim.url)
+        known = self._known.get(origin)
+        if known is None or now - known.rules.at > KEPT_SECONDS:
+            return ASK_FIRST
+        rules = known.rules
+        if rules.tries:
+            return _unreadable(rules, now)
+        if known.group is None:
+            return COME_IN
+        decision = known.group.decide(path)
+        if decision.allowed:
+            return COME_IN
+        return Answer(Welcome.go_away, Reason.robots, f"line {decision.line}: {decision.rule}")
+
+    def crawl_delay(self, origin: str) -> float | None:
+        """What the host asks for, if it asks."""
+        known = self._known.get(origin)
+        return known.group.crawl_delay if known is not None and known.group is not None else None
+
+    async def ask(self, claim: Claim) -> HostRules | Failure:
+        """Fetch the rules; however many ask at once, the host is asked once."""
+        origin = split(claim.url).origin
+        if (asking := self._asking.get(origin)) is not None:
+            return await asyncio.shield(asking)
+        asking = self._asking[origin] = asyncio.get_running_loop().create_future()
+        try:
+            rules = await self._ask(claim.host, origin)
+            asking.set_result(rules)
+        finally:
+            asking.cancel()  # which changes nothing where there is a result
+            del self._asking[origin]
+        return rules
+
+    async def _ask(self, host: int, origin: str) -> HostRules | Failure:
+        url = f"{origin}/robots.txt"
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = await self._fetch(Claim(0, host, url, 0, via=Via.seed))
+            if isinstance(answer, Failure):
+                return answer
+            target = answer.header("location") if answer.status in (301, 302, 303, 307, 308) else None
+            following = join(url, target) if target else None
+            if following is None:
+                break
+            url = following
+        before = self._known.get(origin)
+        tries = before.rules.tries if before is not None else 0
+        closed = access(answer.status) is Access.disallow_for_now
+        rules = HostRules(
+            host, origin, self._clock(), answer.status, answer.body, tries + 1 if closed else 0
+        )
+        self._learn(rules)
+        return rules
+
+    def sitemaps(self, origin: str) -> list[str]:
+        """The sitemaps that a host names, and the one place where they are by custom."""
+        known = self._known.get(origin)
+        named = parse(known.rules.body).sitemaps if known is not None and known.group else ()
+        urls = [url for text in named if (url := join(f"{origin}/", text))]
+        return list(dict.fromkeys([*urls, f"{origin}/sitemap.xml"]))
+
+    def _learn(self, rules: HostRules) -> None:
+        group = None
+        if access(rules.status) is Access.use_body:
+            group = parse(rules.body).for_agent(self._agent)
+        if len(self._known) >= MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[rules.origin] = _Known(rules, group)
+
+
+def _unreadable(rules: HostRules, now: float) -> Answer:
+    """RFC 9309 2.3.1.4: nothing may be fetched, and the host is asked again later."""
+    detail = f"robots.txt answers with status {rules.status}"
+    if rules.tries > len(PAUSES):
+        return Answer(Welcome.go_away, Reason.robots_unreachable, detail)
+    until = rules.at + PAUSES[rules.tries - 1]
+    if now >= until:
+        return ASK_FIRST
+    return Answer(Welcome.later, Reason.robots_unreachable, detail, until)

@@ -1,0 +1,27 @@
+"""A sitemap as a page: what it lists are its links."""
+
+from freki.admit.sitemaps import Entry, read
+from freki.messages import Link, Page, Response, Via
+from freki.url import join
+
+# A sitemap may say that it is important; this is what it says when it does not.
+USUAL_PRIORITY = 0.5
+
+
+def read_sitemap(response: Response) -> Page:
+    """The URLs a sitemap lists, and the sitemaps an index lists."""
+    if response.status in (301, 302, 303, 307, 308):
+        target = join(response.url, response.header("location") or "")
+        return Page([Link(target, via=Via.sitemap_file)] if target else [])
+    if response.status != 200:
+        return Page([])
+    sitemap = read(response.body)
+    links = [_link(response.url, entry, Via.sitemap_file) for entry in sitemap.children]
+    links += [_link(response.url, entry, Via.sitemap) for entry in sitemap.entries]
+    return Page(list({link.url: link for link in links if link.url}.values()))
+
+
+def _link(base: str, entry: Entry, via: Via) -> Link:
+    """Date and priority are kept where a page's link has its text and rel."""
+    priority = "" if entry.priority is None else f"priority={entry.priority:g}"
+    return Link(join(base, entry.url) or "", entry.lastmod or "", priority, via)
