@@ -169,11 +169,11 @@ HOSTILE = {
 
 @pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_file_costs_no_more_than_an_honest_one(line: bytes) -> None:
-    body = b"User-agent:*\n" + line * (MAX_BODY // len(line))
+    body = b"User-agent:*\n" + line * (MAX_BODY // 4 // len(line))
     path = "/" + "a" * 8000
     start = time.process_time()
     parse(body).for_agent("freki").decide(path)
-    assert time.process_time() - start < 1.0  # about 0.1; quadratic reading takes minutes
+    assert time.process_time() - start < 1.0  # about 0.03; quadratic reading takes minutes
 
 
 def test_more_comparisons_than_a_decision_may_cost_are_a_no() -> None:
@@ -190,20 +190,14 @@ FRAGMENTS = st.sampled_from(
         "User-agent: *",
         "user-agent:freki",
         "Disallow: ",
-        "allow:",
-        "/",
-        "a",
-        "*",
-        "$",
-        "%",
-        "%6",
-        "%61",
+        "Crawl-delay:1",
+        *"/a*$%61#:?\r\n\t\0\1ツ\ufeff",
     ]
-    + ["\n", "\r\n", "\r", "#", ":", "?", " ", "\t", "\0", "\x01", "ツ", "\ufeff", "Crawl-delay: 1"]
 )
+TEXTS = st.lists(FRAGMENTS).map("".join)
 
 
-@given(st.lists(FRAGMENTS).map("".join).map(str.encode) | st.binary(), st.text(max_size=20))
+@given(TEXTS.map(str.encode) | st.binary(), TEXTS)
 def test_no_file_and_no_path_make_it_raise(body: bytes, path: str) -> None:
     rules = parse(body)
     for agent in ("freki", "*", "", "ツ"):

@@ -213,8 +213,9 @@ def test_a_misbehaviour_leaves_the_others_in_peace() -> None:
     async def visit() -> None:
         async with serve(Web()) as site:
             async with asyncio.TaskGroup() as clients:
-                for name in ("gzip-bomb", "endless-body", "slow-headers", "reset"):
+                for name in ("gzip-bomb", "endless-body", "endless-interim"):
                     clients.create_task(hear(site, name, ENOUGH))
+                clients.create_task(hear(site, "slow-headers", 80))
                 kind = clients.create_task(hear(site, "redirect-self", ENOUGH))
             assert kind.result()[1] == "closed"
 

@@ -123,6 +123,7 @@ def _chunks(body: bytes, max_bytes: int) -> Iterator[bytes | Problem]:
 
 
 _GZIP = b"\x1f\x8b"
+_PACKED = 1024  # bytes decompressed at once: what an error makes unreadable
 
 
 def _sliced(body: bytes) -> Iterator[bytes]:
@@ -137,7 +138,7 @@ def _inflated(body: bytes) -> Iterator[bytes | Problem]:
         while not inflater.eof:
             packed = inflater.unconsumed_tail
             if not packed:
-                packed = body[at : at + CHUNK]
+                packed = body[at : at + _PACKED]
                 at += len(packed)
             try:
                 chunk = inflater.decompress(packed, CHUNK)

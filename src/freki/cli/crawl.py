@@ -28,7 +28,7 @@ from freki.ledger import crawls, read
 from freki.ledger.crawls import Crawl
 from freki.ledger.store import open_store
 from freki.messages import Via
-from freki.url import hostname, parse
+from freki.url import hostname, parse, split
 
 EXAMPLES = """\
   freki crawl https://example.com
@@ -292,7 +292,7 @@ def _moved_starts(db: sqlite3.Connection, crawl: Crawl) -> list[read.UrlLine]:
     return [
         line
         for line in starts
-        if line.via == Via.redirect.name and line.parent and hostname(line.parent) != hostname(line.url)
+        if line.via == Via.redirect.name and line.parent and split(line.parent).origin != split(line.url).origin
     ]
 
 

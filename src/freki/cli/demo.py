@@ -19,7 +19,7 @@ STORE = Path("freki-demo.db")
 
 # A little of everything that real sites have, so that the summary has something to explain.
 SITE = Web(
-    seed=2, pages=300, redirects=0.06, missing=0.03, broken=0.01, duplicates=0.02, files=0.05,
+    seed=2, pages=300, redirects=0.06, missing=0.04, duplicates=0.02, files=0.05,
     messy=0.2, cross_links=0.05,
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "status": ("freki.cli.look", "counts by state, outcome, reason and host"),
     "urls": ("freki.cli.look", "the ledger of URLs, filtered, as table, jsonl or csv"),
     "pages": ("freki.cli.look", "the stored pages, as table, jsonl or csv"),
+    "robots": ("freki.cli.robots", "which rule of a robots.txt decides about a URL"),
     "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),
     "doctor": ("freki.cli.doctor", "what this machine has and lacks"),
     "completion": ("freki.cli.completion", "completion for bash, zsh or fish"),

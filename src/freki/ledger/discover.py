@@ -9,7 +9,7 @@ one takes the next free fingerprint: a URL is never lost to a hash.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -26,6 +26,9 @@ FIRST_BLOOM = 100_000
 MAX_ORIGINS = 50_000
 
 _HALF, _WHOLE = 2**63, 2**64
+
+Fingerprint = Callable[[str], int]
+"""A signed 64-bit number for a path, as SQLite stores them."""
 
 
 class New(Struct, frozen=True, gc=False):
@@ -61,12 +64,18 @@ class Sieve:
     """Sorts discoveries into new ones and known ones that matter."""
 
     def __init__(
-        self, db: sqlite3.Connection, statements: Mapping[str, str], crawl: int, secret: bytes
+        self,
+        db: sqlite3.Connection,
+        statements: Mapping[str, str],
+        crawl: int,
+        fingerprint: Fingerprint,
+        first_bloom: int = FIRST_BLOOM,
     ) -> None:
         self._db = db
         self._sql = statements
         self._crawl = crawl
-        self._secret = secret
+        self._fingerprint = fingerprint
+        self._first_bloom = first_bloom
         self._origins: dict[str, int] = {}
         self._blooms: list[Bloom] = []
         self._room = 0
@@ -88,7 +97,7 @@ class Sieve:
         known: list[Known] = []
         for discovery in found:
             origin, path = split(discovery.url)
-            print_ = self.fingerprint(path)
+            print_ = self._fingerprint(path)
             place = (origin, print_)
             if (other := new.get(place)) is not None and other.path == path:
                 if _is_better(discovery, other.found):
@@ -116,6 +125,8 @@ class Sieve:
                 new[(url.origin, print_)] = New(url.origin, print_, url.path, url.found)
                 return
             if not row and other is not None and other.path == url.path:
+                if _is_better(url.found, other.found):
+                    new[(url.origin, print_)] = New(url.origin, print_, url.path, url.found)
                 return
             print_ = _next(print_)
 
@@ -135,7 +146,7 @@ class Sieve:
         """The row of a URL."""
         origin, path = split(url)
         host = self.host_id(origin)
-        print_ = self.fingerprint(path)
+        print_ = self._fingerprint(path)
         while True:
             row = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
             if row is None or host is None:
@@ -172,17 +183,12 @@ class Sieve:
         """Fill the filter from a store that already has rows, so that new ones need no look-up."""
         if self._complete:
             return
-        self._grow(max(rows * 2, FIRST_BLOOM))
+        self._grow(max(rows * 2, self._first_bloom))
         bloom = self._blooms[-1]
         for origin, print_ in self._db.execute(self._sql["prints"], (self._crawl,)):
             bloom.add(_place_hash(origin, print_))
         self._room = max(0, self._room - rows)
         self._complete = True
-
-    def fingerprint(self, path: str) -> int:
-        """A signed 64-bit number, as SQLite stores them."""
-        digest = blake2b(path.encode("utf-8", "replace"), digest_size=8, key=self._secret).digest()
-        return int.from_bytes(digest, "big", signed=True)
 
     def _perhaps_known(self, place: tuple[str, int]) -> bool:
         print_ = _place_hash(*place)
@@ -190,7 +196,7 @@ class Sieve:
 
     def _grow(self, room: int = 0) -> None:
         """A further filter of twice the size: none is ever rebuilt, and few are asked."""
-        self._room = room or FIRST_BLOOM * 2 ** len(self._blooms)
+        self._room = self._next_room = room or 2 * self._next_room
         self._blooms.append(Bloom(self._room, BLOOM_ERROR))
 
     def _is_empty(self) -> bool:

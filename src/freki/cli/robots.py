@@ -1,0 +1,91 @@
+"""`freki robots`: which rule of a robots.txt decides about a URL."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from freki.admit.robots import Access, access, parse
+from freki.cli.options import Parser
+from freki.cli.output import harmless
+from freki.config import DEFAULT_AGENT, Fetching
+from freki.engine.rulebook import Rulebook
+from freki.errors import BadInput
+from freki.fetch.http import Http
+from freki.messages import Claim, Failure, HostRules
+from freki.url import parse as parse_url
+from freki.url import split
+
+EXAMPLES = """\
+  freki robots https://example.com /private/ /public.html
+  freki robots ./robots.txt --agent Googlebot https://example.com/a?b=c"""
+
+
+def run(command: str, words: list[str]) -> int:
+    """Exits with 0 if every URL may be fetched, and with 1 if one may not."""
+    arguments = parser(command).parse_args(words)
+    rules = _rules(arguments.source)
+    print(f"robots.txt: {_meaning(rules)}")
+    group = parse(rules.body).for_agent(arguments.agent)
+    if access(rules.status) is Access.use_body:
+        if group.crawl_delay is not None:
+            print(f"crawl-delay: {group.crawl_delay:g} s")
+        for sitemap in parse(rules.body).sitemaps:
+            print(f"sitemap: {harmless(sitemap)}")
+    allowed = [_verdict(arguments, rules, url) for url in arguments.url]
+    return 0 if all(allowed) else 1
+
+
+def parser(command: str) -> Parser:
+    """The options of `freki robots`."""
+    made = Parser(command, "Tells which rule of a robots.txt decides about URLs.", EXAMPLES)
+    made.add_argument("source", metavar="URL|FILE", help="a site, or a file with its robots.txt")
+    made.add_argument("url", nargs="*", metavar="URL", help="what to decide about; a path will do")
+    agent = DEFAULT_AGENT.partition("/")[0]
+    made.add_argument("--agent", default=agent, metavar="NAME", help=f"who asks (default: {agent})")
+    return made
+
+
+def _rules(source: str) -> HostRules:
+    if "://" in source:
+        url = parse_url(source)
+        answer = asyncio.run(_ask(url))
+        if isinstance(answer, Failure):
+            raise BadInput(f"{split(url).origin}/robots.txt: {answer.reason.name}: {answer.detail}")
+        return answer
+    try:
+        return HostRules(0, source, 0.0, 200, Path(source).read_bytes())
+    except OSError as error:
+        raise BadInput(f"cannot read {source}: {error.strerror}") from None
+
+
+async def _ask(url: str) -> HostRules | Failure:
+    http = Http(Fetching(), DEFAULT_AGENT, per_host=1)
+    try:
+        return await Rulebook(http.fetch, DEFAULT_AGENT, lambda: 0.0).ask(Claim(0, 0, url, 0))
+    finally:
+        http.close()
+
+
+def _meaning(rules: HostRules) -> str:
+    match access(rules.status):
+        case Access.use_body:
+            return f"{len(rules.body):,} bytes"
+        case Access.allow_all:
+            return f"status {rules.status}, so everything may be fetched"
+        case _:
+            return f"status {rules.status}, so nothing may be fetched until it can be read"
+
+
+def _verdict(arguments: argparse.Namespace, rules: HostRules, text: str) -> bool:
+    path = split(parse_url(text)).path if "://" in text else f"/{text.lstrip('/')}"
+    match access(rules.status):
+        case Access.use_body:
+            decision = parse(rules.body).for_agent(arguments.agent).decide(path)
+            allowed = decision.allowed
+            why = f"line {decision.line}: {decision.rule}" if decision.rule else "no rule"
+        case meaning:
+            allowed = meaning is Access.allow_all
+            why = f"status {rules.status}"
+    sys.stdout.write(f"{'allowed' if allowed else 'refused'}  {harmless(path)}  ({harmless(why)})\n")
+    return allowed
