@@ -3,17 +3,19 @@
 import argparse
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 
 import msgspec
 
+from freki.cli.choose import add_crawl, add_filters, crawl_of, filter_of, natural, status_range
 from freki.cli.options import Parser, add_store
 from freki.cli.output import FORMATS, harmless, write
 from freki.config import nearest
 from freki.errors import BadInput
 from freki.ledger import crawls, read
 from freki.ledger.store import read_store, translated
-from freki.messages import Reason, State
+from freki.messages import State
 
 URL_COLUMNS = ("url", "state", "outcome", "reason", "status", "depth", "attempts", "parent")
 PAGE_COLUMNS = ("status", "url", "title", "content_type", "depth", "bytes", "fetched_at")
@@ -22,6 +24,7 @@ EXAMPLES = {
     "status": "  freki status\n  freki status docs --json",
     "urls": (
         "  freki urls --outcome failed\n"
+        "  freki urls --outcome failed --group reason,host      why are pages missing?\n"
         "  freki urls --reason out_of_scope --format csv > outside.csv"
     ),
     "pages": "  freki pages --status 404\n  freki pages --format jsonl | jq .title",
@@ -32,7 +35,7 @@ TABLE_ROWS = 100
 def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
     with closing(read_store(arguments.store)) as db, translated(str(arguments.store)):
-        crawl = _crawl(db, arguments.name)
+        crawl = crawl_of(db, arguments.name)
         show = {"status": _status, "urls": _urls, "pages": _pages}[command]
         show(db, crawl, arguments)
     return 0
@@ -46,38 +49,30 @@ def parser(command: str) -> Parser:
         "pages": "The pages of a crawl, in order of discovery.",
     }
     made = Parser(command, about[command], EXAMPLES[command])
-    made.add_argument("name", nargs="?", help="the crawl (default: the one begun last)")
+    add_crawl(made)
     add_store(made)
     if command == "status":
         made.add_argument("--json", action="store_true", help="one JSON object")
         return made
     made.add_argument("--format", choices=FORMATS, default="table", help="default: table")
     made.add_argument(
-        "--limit", type=_natural, metavar="N",
+        "--limit", type=natural, metavar="N",
         help=f"at most so many rows (default: {TABLE_ROWS} in a table, else all)",
     )  # fmt: skip
-    made.add_argument("--host", metavar="ORIGIN", help="only this host, as https://example.com")
-    made.add_argument("--status", type=_status_range, metavar="CODE", help="as 404 or 4xx")
     if command == "urls":
+        add_filters(made)
         made.add_argument("--state", choices=["waiting", "leased"], help="only open URLs")
-        made.add_argument("--outcome", choices=["done", "failed", "refused"], help="only ended URLs")
-        made.add_argument("--reason", type=_reason, metavar="REASON", help="as timeout, robots, depth")
-        made.add_argument("--depth", type=_natural, metavar="N", help="only this depth")
+        made.add_argument("--depth", type=natural, metavar="N", help="only this depth")
+        made.add_argument(
+            "--group", type=_columns, metavar="COLUMNS",
+            help=f"count by these, as reason,host; of {', '.join(read.GROUPS)}",
+        )  # fmt: skip
     else:
+        made.add_argument("--host", metavar="ORIGIN", help="only this host, as https://example.com")
+        made.add_argument("--status", type=status_range, metavar="CODE", help="as 404 or 4xx")
         made.add_argument("--type", metavar="TYPE", help="content types that begin so, as text/html")
         made.add_argument("--links", action="store_true", help="with the links of each page (jsonl)")
     return made
-
-
-def _crawl(db: sqlite3.Connection, name: str | None) -> crawls.Crawl:
-    crawl = crawls.newest(db) if name is None else crawls.find(db, name)
-    if crawl is None and name is None:
-        raise BadInput("there is no crawl in this store yet; freki crawl URL makes one")
-    if crawl is None:
-        known = crawls.names(db)
-        listed = ", ".join(known[:10]) or "none"
-        raise BadInput(f"there is no crawl {name!r}{nearest(str(name), known)}; the store has: {listed}")
-    return crawl
 
 
 def _status(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
@@ -118,17 +113,18 @@ def sums_table(sums: read.Status) -> str:
 def _urls(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
     if arguments.state and arguments.outcome:
         raise BadInput("--state is about open URLs and --outcome about ended ones; give one of them")
-    state = arguments.state or arguments.outcome
-    wanted = read.Filter(
-        state=State[state] if state else None,
-        reason=arguments.reason,
-        status=arguments.status,
-        origin=arguments.host,
-        depth=arguments.depth,
-        limit=_limit(arguments),
+    wanted = msgspec.structs.replace(
+        filter_of(arguments), depth=arguments.depth, limit=_limit(arguments)
     )
-    columns = URL_COLUMNS if arguments.format == "table" else read.UrlLine.__struct_fields__
-    count = write(read.urls(db, crawl.id, wanted), columns, arguments.format)
+    if arguments.state:
+        wanted = msgspec.structs.replace(wanted, state=State[arguments.state])
+    if arguments.group:
+        groups = read.grouped(db, crawl.id, wanted, arguments.group)
+        columns: Sequence[str] = ("count", *arguments.group)
+        count = write(groups, columns, arguments.format)
+    else:
+        columns = URL_COLUMNS if arguments.format == "table" else read.UrlLine.__struct_fields__
+        count = write(read.urls(db, crawl.id, wanted), columns, arguments.format)
     _say_if_cut(count, arguments)
 
 
@@ -158,28 +154,10 @@ def _say_if_cut(count: int, arguments: argparse.Namespace) -> None:
         print(f"the first {TABLE_ROWS}; --limit N or --format jsonl shows more", file=sys.stderr)
 
 
-def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return number
-
-
-def _status_range(text: str) -> tuple[int, int]:
-    """`404` is 404 to 404, `4xx` is 400 to 499."""
-    if len(text) == 3 and text[0].isdigit() and text[1:].lower() == "xx":
-        return int(text[0]) * 100, int(text[0]) * 100 + 99
-    if text.isdigit():
-        return int(text), int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a status like 404 or 4xx")
-
-
-def _reason(text: str) -> Reason:
-    try:
-        return Reason[text]
-    except KeyError:
-        names = [reason.name for reason in Reason]
-        near = nearest(text, names)
-        raise argparse.ArgumentTypeError(
-            f"there is no reason {text!r}{near or '; they are: ' + ', '.join(names)}"
-        ) from None
+def _columns(text: str) -> tuple[str, ...]:
+    columns = tuple(text.split(","))
+    for column in columns:
+        if column not in read.GROUPS:
+            near = nearest(column, read.GROUPS) or f"; they are: {', '.join(read.GROUPS)}"
+            raise argparse.ArgumentTypeError(f"there is no column {column!r}{near}")
+    return columns

@@ -4,11 +4,17 @@ The command's module is imported only when it is asked for, and the help of `fre
 none of them: it answers in a few hundredths of a second.
 """
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
 
 from freki import __version__
+from freki.cli.exits import Exit, of_error
+from freki.errors import FrekiError
 
 # Name, module with `run(arguments) -> int`, and what it does in one line.
 COMMANDS = {
@@ -16,6 +22,8 @@ COMMANDS = {
     "status": ("freki.cli.look", "counts by state, outcome, reason and host"),
     "urls": ("freki.cli.look", "the ledger of URLs, filtered, as table, jsonl or csv"),
     "pages": ("freki.cli.look", "the stored pages, as table, jsonl or csv"),
+    "explain": ("freki.cli.explain", "the story of one URL"),
+    "retry": ("freki.cli.retry", "puts a class of ended URLs back, to be fetched again"),
     "robots": ("freki.cli.robots", "which rule of a robots.txt decides about a URL"),
     "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),
     "doctor": ("freki.cli.doctor", "what this machine has and lacks"),
@@ -38,16 +46,23 @@ freki COMMAND --help explains a command. freki --version prints the version."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and answers with its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(usage())
-        return 0
-    if words[0] in ("-V", "--version"):
-        print(f"freki {__version__}")
-        return 0
-    if words[0] not in COMMANDS:
-        return _unknown(words[0])
-    return _run(words[0], words[1:])
+    _mend_streams()
+    try:
+        code = _answer(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough, as `head` does.
+        _discard_output()
+        return Exit.finished
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _discard_output()
+        print("freki: there is no room left where the output goes", file=sys.stderr)
+        return Exit.storage_full
+    except KeyboardInterrupt:
+        return Exit.interrupted
+    return code
 
 
 def usage() -> str:
@@ -56,21 +71,28 @@ def usage() -> str:
     return USAGE.format(commands="\n".join(lines))
 
 
+def _answer(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        return Exit.finished
+    if words[0] in ("-V", "--version"):
+        print(f"freki {__version__}")
+        return Exit.finished
+    if words[0] not in COMMANDS:
+        return _unknown(words[0])
+    return _run(words[0], words[1:])
+
+
 def _run(command: str, arguments: list[str]) -> int:
     module = import_module(COMMANDS[command][0])
-    from freki.cli.exits import of_error  # noqa: PLC0415 - see the head of this file
-    from freki.errors import FrekiError  # noqa: PLC0415
-
     try:
         code: int = module.run(command, arguments)
-        sys.stdout.flush()
     except FrekiError as error:
         print(f"freki {command}: {error}", file=sys.stderr)
         return of_error(error)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough, as `head` does.
-        sys.stdout = None  # type: ignore[assignment]  # nothing more to flush at exit
-        return 0
+    except SystemExit as end:  # how argparse answers --help and what it does not understand
+        assert isinstance(end.code, int)
+        return end.code
     return code
 
 
@@ -83,7 +105,22 @@ def _unknown(word: str) -> int:
     if looks_like_a_url:
         hint = f"did you mean freki crawl {word}?"
     print(f"freki: there is no command {word!r}; {hint}", file=sys.stderr)
-    return 2
+    return Exit.bad_input
+
+
+def _mend_streams() -> None:
+    """A closed stream swallows what it is given, and a character it cannot show is escaped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # this also keeps the store from becoming file 1 or 2
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """What is still in the buffer goes nowhere; else Python would complain of it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

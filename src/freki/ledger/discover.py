@@ -15,7 +15,7 @@ from hashlib import blake2b
 from msgspec import Struct
 from rbloom import Bloom
 
-from freki.messages import Discovery, Reason, State
+from freki.messages import Discovery, State
 from freki.url import split
 
 # 1.2 bytes a URL at one false "perhaps known" in a hundred, which costs one look-up.
@@ -41,12 +41,10 @@ class New(Struct, frozen=True, gc=False):
 
 
 class Known(Struct, frozen=True, gc=False):
-    """A URL the ledger knows, found again in a way that changes its row."""
+    """A URL the ledger knows, found again in a way that may change its row."""
 
     id: int
     host: int
-    state: State
-    reason: Reason
     found: Discovery
 
 
@@ -58,6 +56,12 @@ class Found(Struct, frozen=True, gc=False):
     state: int
     reason: int | None
     depth: int
+
+
+def fingerprint(path: str, secret: bytes) -> int:
+    """The fingerprint of a path in the store with this secret."""
+    digest = blake2b(path.encode("utf-8", "replace"), digest_size=8, key=secret).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 class Sieve:
@@ -78,7 +82,7 @@ class Sieve:
         self._first_bloom = first_bloom
         self._origins: dict[str, int] = {}
         self._blooms: list[Bloom] = []
-        self._room = 0
+        self._size = self._room = 0  # of the last filter
         # Until a filter has seen every row, "not in the filter" says nothing.
         self._complete = self._is_empty()
 
@@ -175,7 +179,7 @@ class Sieve:
         """Called when a commit made them durable, and not before."""
         for url in stored:
             if self._room == 0:
-                self._grow()
+                self._grow(2 * self._size or self._first_bloom)
             self._blooms[-1].add(_place_hash(url.origin, url.print))
             self._room -= 1
 
@@ -194,10 +198,10 @@ class Sieve:
         print_ = _place_hash(*place)
         return any(print_ in bloom for bloom in self._blooms)
 
-    def _grow(self, room: int = 0) -> None:
+    def _grow(self, size: int) -> None:
         """A further filter of twice the size: none is ever rebuilt, and few are asked."""
-        self._room = self._next_room = room or 2 * self._next_room
-        self._blooms.append(Bloom(self._room, BLOOM_ERROR))
+        self._size = self._room = size
+        self._blooms.append(Bloom(size, BLOOM_ERROR))
 
     def _is_empty(self) -> bool:
         return self._db.execute(self._sql["any_host"], (self._crawl,)).fetchone() is None
@@ -219,12 +223,12 @@ def _is_better(one: Discovery, other: Discovery) -> bool:
 
 
 def _change(row: tuple[int, str, int, int | None, int], host: int, found: Discovery) -> Known | None:
-    """What a further discovery changes in a known row, if anything."""
-    id_, _, state, reason, depth = row
+    """What a further discovery may change in a known row, if anything."""
+    id_, _, state, _, depth = row
     admitted_now = state == State.refused and found.refused is None
     nearer = depth > found.depth and found.refused is None
     if not (admitted_now or nearer):
         return None
-    return Known(id_, host, State(state), Reason(reason or Reason.ok), found)
+    return Known(id_, host, found)
 
 

@@ -1,7 +1,8 @@
 """What a store knows, for people and programs: read-only, streamed, in order of discovery."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,6 +15,9 @@ from freki.messages import PAGES, Link, Reason, State, Timings, Via
 from freki.url import split
 
 SQL: Final = statements("read.sql")
+
+# What URLs can be counted by.
+GROUPS = ("state", "outcome", "reason", "detail", "status", "host", "depth", "via", "parent")
 
 # A store is written by others while we read it, and a hostile site can make two URLs redirect
 # to each other: no chain is followed longer than this.
@@ -170,6 +174,23 @@ def urls(db: sqlite3.Connection, crawl: int, wanted: Filter) -> Iterator[UrlLine
             attempts,
             iso(found_at),
         )
+
+
+def grouped(
+    db: sqlite3.Connection, crawl: int, wanted: Filter, columns: Sequence[str]
+) -> list[Struct]:
+    """How many URLs there are for each combination of columns, most first."""
+    line = msgspec.defstruct("Group", [("count", int), *((name, object) for name in columns)])
+    counts = Counter(
+        tuple(_group_value(url, column) for column in columns)
+        for url in urls(db, crawl, msgspec.structs.replace(wanted, limit=-1))
+    )
+    most = counts.most_common(None if wanted.limit < 0 else wanted.limit)
+    return [line(count, *values) for values, count in most]
+
+
+def _group_value(url: UrlLine, column: str) -> object:
+    return split(url.url).origin if column == "host" else getattr(url, column)
 
 
 def pages(

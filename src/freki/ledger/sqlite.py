@@ -9,13 +9,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead, this_machine, this_process
-from freki.ledger.discover import Known, New, Sieve
+from freki.ledger.discover import Fingerprint, Known, New, Sieve, fingerprint
 from freki.ledger.rows import Packer, Rows, unpack_links, unpack_rules
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
@@ -28,8 +29,13 @@ SQL: Final = statements("ledger.sql")
 # discovery of a resumed crawl is looked up, which is slower and just as right.
 MAX_LOADED = 1_000_000
 
+# A host whose limit is leased out is looked at again after this: what is leased may turn out to
+# be no page, and that is known with the next commit or later.
+FULL_SECONDS = 0.25
+
 Tally = Counter[tuple[int, int]]
 HostRow = tuple[Any, ...]
+Nearer = tuple[int, int]  # the id of a page and the depth it has now
 
 
 class Terms(Struct, frozen=True):
@@ -48,7 +54,14 @@ class Terms(Struct, frozen=True):
 class SqliteLedger:
     """One worker's view of one crawl in a store. All methods block; use one thread at a time."""
 
-    def __init__(self, db: sqlite3.Connection, store: str, crawl: int, terms: Terms) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        store: str,
+        crawl: int,
+        terms: Terms,
+        prints: Fingerprint | None = None,  # in place of the keyed ones
+    ) -> None:
         self._db = db
         self._store = store
         self._crawl = crawl
@@ -56,7 +69,7 @@ class SqliteLedger:
         self._packer = Packer(terms.keep)
         with translated(store):
             (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
-            self._sieve = Sieve(db, SQL, crawl, secret)
+            self._sieve = Sieve(db, SQL, crawl, prints or partial(fingerprint, secret=secret))
             known = sum(count for _, _, count in db.execute(SQL["tally"], (crawl,)))
             if known <= MAX_LOADED:
                 self._sieve.load(known)
@@ -80,7 +93,7 @@ class SqliteLedger:
 
     def leave(self, session: Session, now: float) -> None:
         with self._writing():
-            self._release(session.id, now)
+            self._release(session.id, now, untried=True)
 
     def claim(self, session: Session, now: float, hosts: int, refill: Sequence[HostRest]) -> Work:
         with self._writing():
@@ -97,6 +110,7 @@ class SqliteLedger:
             taken = sum(len(of_host.claims) for of_host in work)
             self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
             (next_due,) = self._db.execute(SQL["next_due"], (self._crawl,)).fetchone()
+        next_due = next_due if room > 0 else None  # a date would say that waiting for it helps
         return Work(work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0)
 
     def commit(self, session: Session, batch: Batch) -> None:
@@ -109,9 +123,9 @@ class SqliteLedger:
         with self._writing():
             self._hold(session)
             self._end(session, rows)
-            self._add(new, known, int(batch.at))
+            nearer = self._add(new, known, int(batch.at))
             if self._terms.max_depth is not None:
-                self._spread_depths(batch, known)
+                self._spread_depths(nearer + self._nearer_than_claimed(batch))
             self._rest(batch.rests)
             self._db.executemany(SQL["host_rules"], rows.rules)
         self._sieve.remember(new)
@@ -145,9 +159,10 @@ class SqliteLedger:
             if id_ != besides and (until < now or surely_dead(machine, process)):
                 self._release(id_, now)
 
-    def _release(self, session: int, now: float) -> None:
+    def _release(self, session: int, now: float, *, untried: bool = False) -> None:
+        """What is given back was not tried; what was taken back may have killed its worker."""
         returned = self._db.execute(SQL["leased_by_host"], (session,)).fetchall()
-        self._db.execute(SQL["urls_release"], (session,))
+        self._db.execute(SQL["urls_release"], (untried, session))
         for host, count in returned:
             self._db.execute(SQL["host_gain"], (count, host))
         total = sum(count for _, count in returned)
@@ -179,8 +194,10 @@ class SqliteLedger:
             owner, turn = (session.id, next_at) if self._terms.exclusive else (None, now)
             self._db.execute(SQL["host_take"], (owner, turn, len(claims), id_))
         else:
-            first_due = self._db.execute(SQL["first_due"], (id_,)).fetchone()[0] if quota else None
-            self._db.execute(SQL["host_leave"], (first_due or 0, id_))
+            due = now + FULL_SECONDS
+            if quota:
+                (due,) = self._db.execute(SQL["first_due"], (id_,)).fetchone()
+            self._db.execute(SQL["host_leave"], (due or 0, id_))
         rules = unpack_rules(id_, origin, *robots)
         return HostWork(id_, origin, claims, next_at, delay, failures, rules)
 
@@ -195,7 +212,7 @@ class SqliteLedger:
             self._db.execute(SQL["host_empty"], (host,))
             moved = {(State.waiting, 0): -refused, (State.refused, Reason.budget): refused}
             self._count(Counter(moved))
-        return limit - pages - leased
+        return float(limit - pages - leased)
 
     def _rest(self, rests: Sequence[HostRest]) -> None:
         self._db.executemany(
@@ -221,21 +238,21 @@ class SqliteLedger:
         rows.ended[(State.leased, 0)] -= len(rows.ends)
         self._count(rows.ended)
 
-    def _add(self, new: Sequence[New], known: list[Known], at: int) -> None:
-        """Insert what is new. Another worker may have been quicker: then it is known."""
+    def _add(self, new: Sequence[New], known: list[Known], at: int) -> list[Nearer]:
+        """Insert what is new, improve what is known; answers with pages that came nearer by it."""
         (mark,) = self._db.execute(SQL["url_mark"]).fetchone()
         while new:
             added = self._db.executemany(SQL["url_add"], [self._url_row(url, at) for url in new])
             if added.rowcount == len(new):
                 break
+            # Another worker was quicker: then it is known.
             new, more = self._sieve.sift_again(new, mark)
             known += more
         for host, state, reason, count in self._db.execute(SQL["added_since"], (mark,)).fetchall():
             self._count(Counter({(state, reason): count}))
             if state == State.waiting:
                 self._db.execute(SQL["host_gain"], (count, host))
-        for url in known:
-            self._improve(url)
+        return [(url.id, url.found.depth) for url in known if self._improve(url)]
 
     def _url_row(self, url: New, at: int) -> tuple[object, ...]:
         found = url.found
@@ -253,42 +270,58 @@ class SqliteLedger:
             assert host is not None
         return host
 
-    def _improve(self, url: Known) -> None:
-        """A URL found again, by a better way."""
-        found = url.found
-        if url.state is State.refused:
-            better = (found.depth, found.priority, found.via, found.hops, found.parent, url.id)
-            if self._db.execute(SQL["url_admit"], better).rowcount:
-                self._count(Counter({(State.refused, url.reason): -1, (State.waiting, 0): 1}))
-                self._db.execute(SQL["host_gain"], (1, url.host))
-        else:
-            self._db.execute(SQL["url_depth"], (found.depth, found.parent, url.id, found.depth))
+    def _improve(self, url: Known) -> bool:
+        """A URL found again, by a better way. True if it is a page that came nearer.
 
-    def _spread_depths(self, batch: Batch, known: Sequence[Known]) -> None:
+        Its row is looked at again: another worker, or this very batch, may have changed it.
+        """
+        found = url.found
+        state, reason, depth = self._db.execute(SQL["url_standing"], (url.id,)).fetchone()
+        if state == State.refused:
+            better = (found.depth, found.priority, found.via, found.hops, found.parent, url.id)
+            self._db.execute(SQL["url_admit"], better)
+            self._count(Counter({(State.refused, reason): -1, (State.waiting, 0): 1}))
+            self._db.execute(SQL["host_gain"], (1, url.host))
+        elif depth > found.depth:
+            way = (found.depth, found.via, found.hops, found.parent, url.id)
+            self._db.execute(SQL["url_nearer"], way)
+            return bool(state == State.done)
+        return False
+
+    def _nearer_than_claimed(self, batch: Batch) -> list[Nearer]:
+        """Pages that came nearer while they were fetched."""
+        nearer = []
+        for outcome in batch.outcomes:
+            if outcome.visit is not None:
+                url = outcome.claim.id
+                _, _, depth = self._db.execute(SQL["url_standing"], (url,)).fetchone()
+                if depth < outcome.claim.depth:
+                    nearer.append((url, depth))
+        return nearer
+
+    def _spread_depths(self, nearer: list[Nearer]) -> None:
         """A page turned out to be nearer than thought: so are the pages it links to.
 
         Pages of one depth are fetched at the same time and answer in any order, so a page may
         be reached by a longer way first. Without this, `--depth` would lose what lies behind it.
         """
-        nearer = [(url.id, url.found.depth) for url in known if url.state is State.done]
-        for outcome in batch.outcomes:
-            if outcome.visit is not None:
-                (depth,) = self._db.execute(SQL["depth_of"], (outcome.claim.id,)).fetchone()
-                if depth < outcome.claim.depth:
-                    nearer.append((outcome.claim.id, depth))
         while nearer:
             page, depth = nearer.pop()
             row = self._db.execute(SQL["page_links"], (page,)).fetchone()
-            for link in unpack_links(row[0] if row else None):
-                nearer += self._bring_nearer(page, depth, link)
+            if row is not None:
+                packed, hops = row
+                for link in unpack_links(packed):
+                    nearer += self._bring_nearer(page, depth, hops, link)
 
-    def _bring_nearer(self, page: int, depth: int, link: Link) -> list[tuple[int, int]]:
+    def _bring_nearer(self, page: int, depth: int, hops: int, link: Link) -> list[Nearer]:
         """Lower the depth of what a page links to; answers with it if it must be spread further."""
         url = self._sieve.find(link.url)
-        depth += link.via != Via.redirect
+        redirect = link.via == Via.redirect
+        depth += not redirect
         if url is None or url.depth <= depth:
             return []
-        self._db.execute(SQL["url_depth"], (depth, page, url.id, depth))
+        way = (depth, link.via, hops + 1 if redirect else 0, page, url.id)
+        self._db.execute(SQL["url_nearer"], way)
         too_deep = url.state == State.refused and url.reason == Reason.depth
         if too_deep and depth <= (self._terms.max_depth or 0):
             self._db.execute(SQL["url_readmit"], (url.id,))

@@ -78,6 +78,13 @@ def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection
     return db
 
 
+def open_existing(path: Path) -> sqlite3.Connection:
+    """A connection that may write, to a store that exists."""
+    if not path.is_file():
+        raise StoreUnreachable(f"{path}: there is no store here; crawl first, or name one with --store")
+    return open_store(path)
+
+
 def read_store(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, to a store that exists."""
     if not path.is_file():

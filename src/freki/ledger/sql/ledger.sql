@@ -20,7 +20,8 @@ SELECT id, until, machine, process FROM session WHERE crawl = ?;
 SELECT host, count(*) FROM url WHERE state = 1 AND session = ? GROUP BY host;
 
 -- name: urls_release
-UPDATE url SET state = 0, session = NULL WHERE state = 1 AND session = ?;
+UPDATE url SET state = 0, session = NULL, attempts = attempts - ?
+WHERE state = 1 AND session = ?;
 
 -- name: hosts_release
 UPDATE host SET session = NULL, next_at = max(next_at, ?1 + max(coalesce(delay, 0), ?2))
@@ -58,8 +59,9 @@ UPDATE host SET waiting = 0 WHERE id = ?;
 -- name: host_take
 UPDATE host SET session = ?, next_at = ?, waiting = waiting - ? WHERE id = ?;
 
+-- A rest comes with a batch, perhaps later than a longer one that came with a claim.
 -- name: host_rest
-UPDATE host SET next_at = ?, delay = ?, failures = ? WHERE id = ?;
+UPDATE host SET next_at = max(next_at, ?), delay = ?, failures = ? WHERE id = ?;
 
 -- name: host_leave
 UPDATE host SET session = NULL, next_at = max(next_at, ?) WHERE id = ?;
@@ -98,8 +100,10 @@ WHERE id = ? AND state = 1 AND session = ?;
 UPDATE url SET state = 0, reason = NULL, detail = NULL, depth = ?, priority = ?, via = ?, hops = ?,
     parent = ? WHERE id = ? AND state = 4;
 
--- name: url_depth
-UPDATE url SET depth = ?, parent = ? WHERE id = ? AND depth > ?;
+-- A sitemap or a check (7 and 8) stays one, whoever links to it.
+-- name: url_nearer
+UPDATE url SET depth = ?, via = CASE WHEN via IN (7, 8) THEN via ELSE ? END,
+    hops = min(hops, ?), parent = ? WHERE id = ?;
 
 -- Rows are numbered in order and we hold the write lock: what is above the mark is what we added.
 -- name: url_mark
@@ -108,8 +112,11 @@ SELECT coalesce(max(id), 0) FROM url;
 -- name: added_since
 SELECT host, state, coalesce(reason, 0), count(*) FROM url WHERE id > ? GROUP BY 1, 2, 3;
 
+-- A body that was not worth keeping for one page may be for another.
 -- name: body_add
-INSERT INTO body (digest, data) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING;
+INSERT INTO body (digest, data) VALUES (?, ?)
+ON CONFLICT (digest) DO UPDATE SET data = excluded.data
+WHERE data IS NULL AND excluded.data IS NOT NULL;
 
 -- name: page_add
 INSERT INTO page (url, at, status, content_type, charset, title, description, canonical, language,
@@ -118,7 +125,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     (SELECT id FROM body WHERE digest = ?), ?);
 
 -- name: page_links
-SELECT links FROM page WHERE url = ?;
+SELECT links, hops FROM page JOIN url ON url.id = page.url WHERE page.url = ?;
 
 -- name: attempt_add
 INSERT INTO attempt (url, at, reason, detail, timings) VALUES (?, ?, ?, ?, ?);
@@ -150,8 +157,8 @@ SELECT origin, print FROM url JOIN host ON host.id = url.host WHERE host.crawl =
 -- name: fingerprint_key
 SELECT value FROM secret WHERE name = 'fingerprints';
 
--- name: depth_of
-SELECT depth FROM url WHERE id = ?;
+-- name: url_standing
+SELECT state, reason, depth FROM url WHERE id = ?;
 
 -- name: url_readmit
 UPDATE url SET state = 0, reason = NULL, detail = NULL, priority = depth WHERE id = ? AND state = 4;

@@ -1,0 +1,73 @@
+"""Which crawl, and which of its URLs: the options that several commands share."""
+
+import argparse
+import sqlite3
+
+from freki.config import nearest
+from freki.errors import BadInput
+from freki.ledger import crawls, read
+from freki.messages import Reason, State
+
+
+def add_crawl(parser: argparse.ArgumentParser) -> None:
+    """The crawl a command is about."""
+    parser.add_argument("name", nargs="?", help="the crawl (default: the one begun last)")
+
+
+def crawl_of(db: sqlite3.Connection, name: str | None) -> crawls.Crawl:
+    """The latest run of a crawl, or of the one begun last."""
+    crawl = crawls.newest(db) if name is None else crawls.find(db, name)
+    if crawl is None and name is None:
+        raise BadInput("there is no crawl in this store yet; freki crawl URL makes one")
+    if crawl is None:
+        known = crawls.names(db)
+        listed = ", ".join(known[:10]) or "none"
+        raise BadInput(f"there is no crawl {name!r}{nearest(str(name), known)}; the store has: {listed}")
+    return crawl
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Which ended URLs."""
+    parser.add_argument("--outcome", choices=["done", "failed", "refused"], help="only ended URLs")
+    parser.add_argument("--reason", type=reason, metavar="REASON", help="as timeout, robots, depth")
+    parser.add_argument("--host", metavar="ORIGIN", help="only this host, as https://example.com")
+    parser.add_argument("--status", type=status_range, metavar="CODE", help="as 404 or 4xx")
+
+
+def filter_of(arguments: argparse.Namespace) -> read.Filter:
+    """What the options of `add_filters` ask for."""
+    return read.Filter(
+        state=State[arguments.outcome] if arguments.outcome else None,
+        reason=arguments.reason,
+        status=arguments.status,
+        origin=arguments.host,
+    )
+
+
+def natural(text: str) -> int:
+    """A whole number that is not negative."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return number
+
+
+def status_range(text: str) -> tuple[int, int]:
+    """`404` is 404 to 404, `4xx` is 400 to 499."""
+    if len(text) == 3 and text[0].isdigit() and text[1:].lower() == "xx":
+        return int(text[0]) * 100, int(text[0]) * 100 + 99
+    if text.isdigit():
+        return int(text), int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a status like 404 or 4xx")
+
+
+def reason(text: str) -> Reason:
+    """A reason by its name."""
+    try:
+        return Reason[text]
+    except KeyError:
+        names = [known.name for known in Reason]
+        near = nearest(text, names)
+        raise argparse.ArgumentTypeError(
+            f"there is no reason {text!r}{near or '; they are: ' + ', '.join(names)}"
+        ) from None

@@ -1,0 +1,97 @@
+"""`freki explain`: the story of one URL."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import msgspec
+
+from freki.cli.options import Parser, add_store
+from freki.cli.output import harmless
+from freki.ledger.store import read_store, translated
+from freki.ledger.story import Story, alike, stories
+from freki.url import parse
+
+MEANING = {
+    "out_of_scope": "it lies outside of what the crawl is about; --scope widens that",
+    "excluded": "--include, --exclude or --sitemap only leave it out",
+    "depth": "it is further from the start than --depth allows",
+    "budget": "its host gave as many pages as --max-pages-per-host allows",
+    "robots": "the robots.txt of its host does not allow it",
+    "robots_unreachable": "the robots.txt of its host could not be read; freki retry tries again",
+    "host_down": "its host could not be reached, again and again; freki retry tries again",
+    "trap": "its pattern brought nothing new any more; --no-trap-budgets would follow it",
+    "too_many_redirects": "too many redirects in a row led to it",
+    "nofollow": "the links to it say nofollow, and --obey-nofollow was given",
+}
+
+
+def run(command: str, words: list[str]) -> int:
+    """Exits with 0 if the URL is known, and with 1 if it is not."""
+    arguments = parser(command).parse_args(words)
+    url = parse(arguments.url)
+    with closing(read_store(arguments.store)) as db, translated(str(arguments.store)):
+        known = list(stories(db, url))
+        near = [] if known else alike(db, url)
+    if arguments.json:
+        for story in known:
+            print(msgspec.json.encode(story).decode())
+    else:
+        print("\n\n".join("\n".join(_told(story)) for story in known[-1:]))
+    if known:
+        return 0
+    print(f"{url} was never discovered: no page that was fetched links to it.", file=sys.stderr)
+    for other in near:
+        print(f"  but this one was: {other}", file=sys.stderr)
+    return 1
+
+
+def parser(command: str) -> Parser:
+    """The options of `freki explain`."""
+    made = Parser(
+        command,
+        "Tells the story of one URL: where it was found, what was decided, tried and answered.",
+        "  freki explain https://example.com/missing.html\n  freki explain URL --json | jq .attempts",
+    )
+    made.add_argument("url", metavar="URL")
+    add_store(made)
+    made.add_argument("--json", action="store_true", help="one JSON object for each run of a crawl")
+    return made
+
+
+def _told(story: Story) -> Iterator[str]:
+    yield story.url
+    yield f"  crawl {harmless(story.crawl)}, run {story.run}"
+    where = f" on {story.found_on}" if story.found_on else ""
+    yield f"  found     {story.found_at} as a {story.via.replace('_', ' ')}{where}, depth {story.depth}"
+    for number, attempt in enumerate(story.attempts, 1):
+        yield f"  attempt {number} {attempt.at} {harmless(attempt.answer)}, {_phases(attempt.timings)}"
+    yield f"  {_became(story)}"
+    if story.title:
+        yield f"  title     {harmless(story.title)}"
+    if story.linked_from:
+        yield "  linked from"
+        for mother in story.linked_from:
+            text = f"  {harmless(mother.text)!r}" if mother.text else ""
+            yield f"    {mother.url}{text}"
+    if story.more_links:
+        yield f"    and more; these are the first {len(story.linked_from)}"
+
+
+def _phases(timings: object) -> str:
+    phases = msgspec.to_builtins(timings)
+    names = ("dns", "connect", "tls", "first byte", "total")
+    shown = [f"{name} {seconds * 1000:.0f} ms" for name, seconds in zip(names, phases, strict=True) if seconds]
+    return ", ".join(shown) or "no time"
+
+
+def _became(story: Story) -> str:
+    detail = f" ({harmless(story.detail)})" if story.detail else ""
+    if story.outcome is not None:
+        meaning = MEANING.get(str(story.reason))
+        why = f": {meaning}" if meaning else ""
+        return f"outcome   {story.outcome}, {story.reason}{detail}{why}"
+    if story.state == "leased":
+        return "state     leased: a worker is at it, or was when it died"
+    dates = [f"not before {date}" for date in (story.due, story.host_rests_until) if date]
+    return f"state     waiting{', ' + ', '.join(dates) if dates else ''}"

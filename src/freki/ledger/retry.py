@@ -1,0 +1,50 @@
+"""Putting a class of ended URLs back, to be fetched again."""
+
+import sqlite3
+from collections import Counter
+from typing import Final
+
+import msgspec
+
+from freki.ledger.read import Filter
+from freki.ledger.statements import statements
+from freki.ledger.store import translated
+from freki.messages import State
+
+SQL: Final = statements("mend.sql")
+LEDGER: Final = statements("ledger.sql")
+
+
+def retry(db: sqlite3.Connection, crawl: int, wanted: Filter) -> int:
+    """Make the URLs wait again, and answer with how many there were.
+
+    An answer that is stored goes: a URL has one outcome. Their hosts are asked for robots.txt
+    and tried as if for the first time.
+    """
+    with translated(f"crawl {crawl}"):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            count = _put_back(db, crawl, wanted)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+    return count
+
+
+def _put_back(db: sqlite3.Connection, crawl: int, wanted: Filter) -> int:
+    urls = db.execute(SQL["to_retry"], wanted.parameters(crawl)).fetchall()
+    if not urls:
+        return 0
+    ids = msgspec.json.encode([url for url, *_ in urls]).decode()
+    db.execute(SQL["forget_visits"], (ids,))
+    db.execute(SQL["retry"], (ids,))
+    changes = Counter((state, reason) for _, _, state, reason in urls)
+    moved = [(crawl, state, reason, -count) for (state, reason), count in changes.items()]
+    moved.append((crawl, State.waiting, 0, len(urls)))
+    db.executemany(LEDGER["tally_add"], moved)
+    hosts = Counter(host for _, host, *_ in urls)
+    db.executemany(SQL["host_afresh"], [(count, host) for host, count in hosts.items()])
+    db.execute(SQL["crawl_unfinished"], (crawl,))
+    return len(urls)

@@ -1,0 +1,111 @@
+-- Putting back what ended, and looking whether a store is sound.
+
+-- name: retry
+UPDATE url SET state = 0, reason = NULL, detail = NULL, due = NULL, attempts = 0
+WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: forget_visits
+DELETE FROM page WHERE url IN (SELECT value FROM json_each(?));
+
+-- name: to_retry
+SELECT url.id, url.host, url.state, url.reason FROM url JOIN host ON host.id = url.host
+LEFT JOIN page ON page.url = url.id
+WHERE host.crawl = :crawl AND url.state >= 2
+  AND (:state IS NULL OR url.state = :state)
+  AND (:reason IS NULL OR url.reason = :reason)
+  AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
+  AND (:origin IS NULL OR host.origin = :origin);
+
+-- A host that is tried again is tried afresh.
+-- name: host_afresh
+UPDATE host SET waiting = waiting + ?, failures = 0, robots = NULL, robots_at = NULL WHERE id = ?;
+
+-- name: crawl_unfinished
+UPDATE crawl SET status = 'interrupted', ended_at = NULL WHERE id = ?;
+
+-- name: crawls
+SELECT id, name FROM crawl;
+
+-- name: counted
+SELECT host.crawl, url.state, CASE WHEN url.state < 2 THEN 0 ELSE coalesce(url.reason, 0) END, count(*)
+FROM url JOIN host ON host.id = url.host GROUP BY 1, 2, 3;
+
+-- name: tallied
+SELECT crawl, state, reason, count FROM tally WHERE count <> 0;
+
+-- name: tally_clear
+DELETE FROM tally;
+
+-- name: tally_set
+INSERT INTO tally (crawl, state, reason, count) VALUES (?, ?, ?, ?);
+
+-- name: waiting_wrong
+SELECT host.id, host.waiting, count(url.id) FROM host
+LEFT JOIN url ON url.host = host.id AND url.state = 0
+GROUP BY host.id HAVING host.waiting <> count(url.id);
+
+-- name: waiting_set
+UPDATE host SET waiting = ? WHERE id = ?;
+
+-- name: urls_without_host
+SELECT url.id FROM url LEFT JOIN host ON host.id = url.host WHERE host.id IS NULL;
+
+-- name: hosts_without_crawl
+SELECT host.id FROM host LEFT JOIN crawl ON crawl.id = host.crawl WHERE crawl.id IS NULL;
+
+-- name: leased_by_nobody
+SELECT url.id FROM url LEFT JOIN session ON session.id = url.session
+WHERE url.state = 1 AND session.id IS NULL;
+
+-- name: unlease
+UPDATE url SET state = 0, session = NULL WHERE id = ?;
+
+-- name: held_by_nobody
+SELECT host.id FROM host LEFT JOIN session ON session.id = host.session
+WHERE host.session IS NOT NULL AND session.id IS NULL;
+
+-- name: unhold
+UPDATE host SET session = NULL WHERE id = ?;
+
+-- name: pages_without_url
+SELECT page.url FROM page LEFT JOIN url ON url.id = page.url WHERE url.id IS NULL;
+
+-- name: pages_of_open_urls
+SELECT page.url FROM page JOIN url ON url.id = page.url WHERE url.state <> 2;
+
+-- name: done_without_page
+SELECT url.id FROM url LEFT JOIN page ON page.url = url.id WHERE url.state = 2 AND page.url IS NULL;
+
+-- name: pages_without_body
+SELECT page.url FROM page LEFT JOIN body ON body.id = page.body WHERE body.id IS NULL;
+
+-- name: unused_bodies
+SELECT body.id FROM body LEFT JOIN page ON page.body = body.id WHERE page.url IS NULL;
+
+-- name: bodies
+SELECT id, digest, data FROM body;
+
+-- name: pages_with_body
+SELECT url FROM page WHERE body = ?;
+
+-- name: pages_raw
+SELECT url, headers, timings, links FROM page;
+
+-- name: urls_raw
+SELECT url.id, url.host, url.print, url.path, url.state, url.reason, url.via FROM url;
+
+-- name: print_taken
+SELECT path FROM url WHERE host = ? AND print = ?;
+
+-- name: page_drop
+DELETE FROM page WHERE url = ?;
+
+-- name: body_drop
+DELETE FROM body WHERE id = ?;
+
+-- name: url_drop
+DELETE FROM url WHERE id = ?;
+
+-- name: url_again
+UPDATE url SET state = 0, reason = NULL, detail = NULL, due = NULL, session = NULL, attempts = 0
+WHERE id = ?;

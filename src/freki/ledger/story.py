@@ -1,0 +1,147 @@
+"""The story of one URL: where it was found, what was decided, tried and answered."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from freki.ledger.discover import fingerprint
+from freki.ledger.read import iso
+from freki.ledger.rows import unpack_links
+from freki.ledger.statements import statements
+from freki.messages import Reason, State, Timings, Via
+from freki.url import split
+
+SQL: Final = statements("story.sql")
+LEDGER: Final = statements("ledger.sql")
+
+# Pages that link here are named up to this many; a navigation link is on every page.
+MAX_MOTHERS = 20
+
+
+class Attempt(Struct, frozen=True):
+    """One try to fetch it."""
+
+    at: str
+    answer: str  # "status 200", or the reason and detail of a failure
+    seconds: float
+    timings: Timings
+
+
+class Mother(Struct, frozen=True):
+    """A page that links to it."""
+
+    url: str
+    text: str
+    rel: str
+    via: str
+
+
+class Story(Struct, frozen=True):
+    """All that a store knows of a URL in one run of a crawl."""
+
+    url: str
+    crawl: str
+    run: int
+    state: str
+    outcome: str | None
+    reason: str | None
+    detail: str | None
+    depth: int
+    via: str
+    found_at: str
+    found_on: str | None
+    tries: int  # times it was handed to a worker
+    attempts: list[Attempt]
+    due: str | None
+    host_rests_until: str | None
+    host_failures: int
+    title: str | None
+    content_type: str | None
+    bytes: int | None
+    linked_from: list[Mother]
+    more_links: bool
+
+
+def stories(db: sqlite3.Connection, url: str) -> Iterator[Story]:
+    """The story of a URL in each run that knows it, the oldest first."""
+    origin, path = split(url)
+    (secret,) = db.execute(LEDGER["fingerprint_key"]).fetchone()
+    for row in db.execute(SQL["rows"], (origin, fingerprint(path, secret), path)).fetchall():
+        yield _story(db, url, row)
+
+
+def alike(db: sqlite3.Connection, url: str) -> list[str]:
+    """Known URLs that differ from one in what people mistype: scheme, www, the last slash."""
+    origin, path = split(url)
+    scheme, _, host = origin.partition("://")
+    other = "http" if scheme == "https" else "https"
+    bare = host.removeprefix("www.")
+    origins = [f"{kind}://{name}" for kind in (scheme, other) for name in (bare, f"www.{bare}")]
+    paths = [path, path.rstrip("/") or "/", f"{path}/", path.partition("?")[0]]
+    candidates = dict.fromkeys(place + way for place in origins for way in paths)
+    return [known for known in candidates if known != url and any(stories(db, known))]
+
+
+def _story(db: sqlite3.Connection, url: str, row: tuple[object, ...]) -> Story:
+    (id_, state, reason, detail, depth, via, _hops, tries, parent, found_at, due, next_at, failures,
+     crawl, run) = row  # fmt: skip
+    ended = State(state) >= State.done
+    visit = db.execute(SQL["visit"], (id_,)).fetchone()
+    mothers = list(_mothers(db, id_, url))
+    waits = state == State.waiting
+    return Story(
+        url=url,
+        crawl=str(crawl),
+        run=msgspec.convert(run, int),
+        state="ended" if ended else State(state).name,
+        outcome=State(state).name if ended else None,
+        reason=Reason(reason).name if reason else None,
+        detail=msgspec.convert(detail, str | None),
+        depth=msgspec.convert(depth, int),
+        via=Via(via).name,
+        found_at=iso(msgspec.convert(found_at, float)),
+        found_on=_name(db, parent),
+        tries=msgspec.convert(tries, int),
+        attempts=list(_attempts(db, id_, visit)),
+        due=iso(due) if waits and isinstance(due, float) else None,
+        host_rests_until=iso(next_at) if waits and isinstance(next_at, float) and next_at else None,
+        host_failures=msgspec.convert(failures, int),
+        title=visit[3] if visit else None,
+        content_type=visit[2] if visit else None,
+        bytes=visit[4] if visit else None,
+        linked_from=mothers[:MAX_MOTHERS],
+        more_links=len(mothers) > MAX_MOTHERS,
+    )
+
+
+def _name(db: sqlite3.Connection, url: object) -> str | None:
+    if url is None:
+        return None
+    row = db.execute(SQL["name_of"], (url,)).fetchone()
+    return row[0] if row else None
+
+
+def _attempts(
+    db: sqlite3.Connection, url: object, visit: tuple[object, ...] | None
+) -> Iterator[Attempt]:
+    for at, reason, detail, timings in db.execute(SQL["attempts"], (url,)):
+        took = msgspec.json.decode(timings, type=Timings)
+        yield Attempt(iso(at), f"{Reason(reason).name}: {detail}", took.total, took)
+    if visit is not None:
+        at, status, _, _, _, timings, address, http = visit
+        took = msgspec.json.decode(str(timings), type=Timings)
+        answer = f"status {status} by HTTP/{http} from {address}"
+        yield Attempt(iso(msgspec.convert(at, float)), answer, took.total, took)
+
+
+def _mothers(db: sqlite3.Connection, id_: object, url: str) -> Iterator[Mother]:
+    """Pages that link here. Links are kept with their page, so this looks at every page."""
+    for page, name, packed in db.execute(SQL["pages_with_links"], (id_,)):
+        if page == id_:
+            continue
+        for link in unpack_links(packed):
+            if link.url == url:
+                yield Mother(name, link.text, link.rel, Via(link.via).name)
