@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from http.client import HTTPConnection
@@ -24,13 +25,18 @@ LAST = b"GET / HTTP/1.1\r\nhost: hall\r\nconnection: close\r\n\r\n"
 
 def run(web: Web, visit: Callable[[Site], Awaitable[None]], journal: Path | None = None) -> Site:
     """The site as it was left, after the visit."""
+    errors: list[str] = []
 
     async def until_visited() -> Site:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: errors.append(str(context)))
         async with serve(web, journal=journal) as site, asyncio.timeout(5):
             await visit(site)
         return site
 
-    return asyncio.run(until_visited())
+    site = asyncio.run(until_visited())
+    assert errors == []  # of callbacks, which would only be logged
+    return site
 
 
 @asynccontextmanager
@@ -53,11 +59,17 @@ async def exchange(site: Site, sent: bytes, host: int = 0) -> bytes:
         return await reader.read()
 
 
+async def turns(count: int) -> None:
+    """Lets everybody on this loop do so many things."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def until(fact: Callable[[], bool]) -> None:
     for _ in range(100_000):
         if fact():
             return
-        await asyncio.sleep(0)  # another turn of the loop
+        await turns(1)
     raise TimeoutError
 
 
@@ -148,7 +160,7 @@ def test_a_request_may_come_byte_by_byte() -> None:
         async with connected(site) as (reader, writer):
             for byte in LAST:
                 writer.write(bytes([byte]))
-                await asyncio.sleep(0)
+                await turns(1)
             assert (await reader.read()).startswith(b"HTTP/1.1 200 OK\r\n")
 
     run(Web(), visit)
@@ -206,6 +218,30 @@ def test_a_client_that_never_reads_is_not_served_without_end() -> None:
     run(Web(), visit)
 
 
+def test_a_client_that_reads_late_gets_every_answer() -> None:
+    async def visit(site: Site) -> None:
+        async with connected(site) as (reader, writer):
+            writer.write(get("/robots.txt") * 10_000 + LAST)
+            await turns(100)
+            assert (await reader.read()).count(b"HTTP/1.1 200 OK\r\n") == 10_001
+
+    run(Web(robots="# nothing\n" * 200), visit)
+
+
+def test_an_endless_body_waits_for_its_reader() -> None:
+    async def visit(site: Site) -> None:
+        async with connected(site) as (reader, writer):
+            writer.write(get("/hostile/endless-body"))
+            tracemalloc.start()
+            await turns(3000)
+            assert tracemalloc.get_traced_memory()[1] < 2_000_000
+            tracemalloc.stop()
+            for _ in range(200):
+                await reader.readexactly(100_000)
+
+    run(Web(), visit)
+
+
 def test_every_request_is_logged_with_its_times_and_its_agent() -> None:
     async def visit(site: Site) -> None:
         await exchange(site, get("/", "User-Agent: Freki/1", "connection: close", host="Hall:80"))
@@ -224,9 +260,10 @@ def test_a_client_that_leaves_early_is_logged_without_a_status() -> None:
             writer.write(get("/"))
             await until(lambda: site.statistics().requests == 1)
         await until(lambda: site.statistics().connections == 0)
+        await exchange(site, LAST)  # takes as long as the answer that nobody waits for
 
-    site = run(Web(delay=60), visit)
-    assert [access.status for access in site.log] == [0]
+    site = run(Web(delay=0.05), visit)
+    assert [access.status for access in site.log] == [0, 200]
 
 
 def test_the_end_of_the_site_is_the_end_of_every_connection() -> None:

@@ -211,6 +211,15 @@ def test_duplicates_have_the_body_of_their_hall() -> None:
     assert all(web.answer(HOST, f"/hall/{hall}/").body in urls for hall in (1, 2, 3))
 
 
+def test_a_duplicate_leads_where_its_hall_leads() -> None:
+    web = Web(pages=640, duplicates=0.1)
+    hall = web.answer(HOST, "/hall/30/").body
+    duplicates = [path for path, answer in answers(web).items() if answer.body == hall]
+    assert len(duplicates) > 1
+    for path in duplicates:
+        assert web.expected(path, depth=1) == web.expected("/hall/30/", depth=1) | {path}
+
+
 def test_redirects_go_straight_in_chains_and_in_loops() -> None:
     web = replace(ROUGH, messy=0.0)
     lengths: Counter[int] = Counter()
@@ -224,6 +233,7 @@ def test_redirects_go_straight_in_chains_and_in_loops() -> None:
                 break
         else:
             lengths[len(chain) - 1] += 1
+        assert web.answer(HOST, f"{path.partition('?')[0]}?hop=9").status == 404
     assert {0, 1, 2, 3, 4, 5, 6} <= lengths.keys()
     assert {1, 3} <= loops.keys()
 

@@ -18,7 +18,7 @@ import msgspec
 from freki import config
 from freki.cli.exits import Exit
 from freki.cli.options import Parser, add_settings, add_store, settings_of
-from freki.cli.output import harmless
+from freki.cli.output import counted, harmless
 from freki.cli.progress import Progress, progress, size, span
 from freki.cli.look import sums_table
 from freki.engine.build import worker
@@ -28,7 +28,7 @@ from freki.ledger import crawls, read
 from freki.ledger.crawls import Crawl
 from freki.ledger.store import open_store
 from freki.messages import Via
-from freki.url import hostname, parse, split
+from freki.url import join, parse, split
 
 EXAMPLES = """\
   freki crawl https://example.com
@@ -43,7 +43,11 @@ The same command continues a crawl that was interrupted. Options can also stand 
 Database = sqlite3.Connection
 Arguments = argparse.Namespace
 
-CRAWL_NAME = re.compile(r"[^\x00-\x1f\x7f/]{1,100}")
+# Start URLs that the summary looks at: a file of seeds may hold a million.
+MAX_STARTS = 20
+
+# Lone surrogates are how Python spells the bytes of a command line that are no text.
+CRAWL_NAME = re.compile(r"[^\x00-\x1f\x7f/\ud800-\udfff]{1,100}")
 
 
 class Plan(NamedTuple):
@@ -63,7 +67,7 @@ def run(_command: str, words: list[str]) -> int:
     ]
     config.settings(*layers)  # wrong options are told before a store is made
     seeds, bad = _seeds(arguments)
-    name = arguments.name or (_name_of(seeds) if seeds else None)
+    name = arguments.name or (crawls.default_name(seeds[0]) if seeds else None)
     if name is None and bad:
         raise BadInput("none of the start URLs can be crawled")
     if name is None:
@@ -74,7 +78,7 @@ def run(_command: str, words: list[str]) -> int:
     with closing(open_store(arguments.store, durability=durability)) as db:
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
-            return Exit.finished
+            return _say_it_is_over(db, name, arguments)
         return run_loop(carry_out(db, arguments, plan))
 
 
@@ -119,10 +123,6 @@ def _lines(path: Path) -> list[str]:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None
 
 
-def _name_of(seeds: Sequence[str]) -> str:
-    return hostname(seeds[0]).strip("[]")
-
-
 def _plan(
     db: sqlite3.Connection,
     arguments: argparse.Namespace,
@@ -130,10 +130,12 @@ def _plan(
     seeds: list[str],
     layers: Sequence[config.Layer],
 ) -> Plan | None:
-    """Begin, continue, or say that there is nothing to do."""
+    """Begin or continue a crawl, or None where there is nothing to do."""
     known = crawls.find(db, name)
     fresh = [seed for seed in seeds if known is None or seed not in known.seeds]
-    if known is None or (arguments.again and known.status != "running"):
+    if known is None or arguments.again:
+        if known is not None:
+            crawls.refuse_if_running(db, known)
         if not (seeds := seeds or (known.seeds if known else [])):
             raise BadInput(f"there is no crawl {name!r} to continue; give a URL to begin one")
         begun = crawls.begin(db, name, seeds, config.settings(*layers), time.time())
@@ -142,23 +144,28 @@ def _plan(
     limit = settings.scope.max_pages
     full = limit is not None and read.status(db, known.id).pages >= limit
     if not fresh and (known.is_over or (full and known.status == "limited")):
-        _say_it_is_over(db, known, arguments)
         return None
     return Plan(crawls.resume(db, known, seeds, settings), [*known.seeds, *fresh], resumed=True)
 
 
-def _say_it_is_over(db: sqlite3.Connection, crawl: Crawl, arguments: argparse.Namespace) -> None:
+def _say_it_is_over(db: sqlite3.Connection, name: str, arguments: argparse.Namespace) -> Exit:
+    """The code is that of the command that did the work."""
+    crawl = crawls.find(db, name)
+    assert crawl is not None
     if arguments.json:
         print(_summary_json(db, crawl, arguments.store))
-        return
-    if arguments.quiet:
-        return
-    pages = read.status(db, crawl.id).pages
+    elif not arguments.quiet:
+        print(_over(db, crawl))
+    return _code(db, crawl)
+
+
+def _over(db: sqlite3.Connection, crawl: Crawl) -> str:
+    pages = counted(read.status(db, crawl.id).pages, "page")
     how = "finished" if crawl.is_over else "reached its limit"
     when = read.iso(crawl.ended_at or crawl.started_at)
     more = "" if crawl.is_over else "  --max-pages N   continue with a higher limit\n"
-    print(
-        f"Crawl {crawl.name!r} {how} at {when} with {pages:,} pages; nothing was fetched now.\n"
+    return (
+        f"Crawl {crawl.name!r} {how} at {when} with {pages}; nothing was fetched now.\n"
         f"{more}"
         "  --again         crawl it anew, as a new run\n"
         "  --name NAME     start another crawl beside it"
@@ -185,7 +192,7 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
         print(_summary_json(db, crawl, arguments.store))
     elif not arguments.quiet:
         print(_summary(db, crawl, arguments, time.monotonic() - started, view))
-    return _code(db, crawl, ending)
+    return Exit.interrupted_at_once if ending is None else _code(db, crawl)
 
 
 def run_loop(work: Coroutine[object, object, int]) -> int:
@@ -232,28 +239,18 @@ def _stop_on_signals(working: Worker, task: "asyncio.Future[Ending]", view: Prog
         loop.add_signal_handler(number, stop)
 
 
-def _code(db: sqlite3.Connection, crawl: Crawl, ending: Ending | None) -> Exit:
-    if ending is None:
-        return Exit.interrupted_at_once
-    if ending is Ending.interrupted:
+def _code(db: sqlite3.Connection, crawl: Crawl) -> Exit:
+    if crawl.status == Ending.interrupted:
         return Exit.interrupted
-    if _bad_starts(db, crawl) and not _good_pages(db, crawl):
+    if not read.status(db, crawl.id).reasons.get("done", {}).get("ok"):
         return Exit.nothing_fetched
-    return Exit.limit_reached if ending is Ending.limited else Exit.finished
+    return Exit.limit_reached if crawl.status == Ending.limited else Exit.finished
 
 
-def _good_pages(db: sqlite3.Connection, crawl: Crawl) -> bool:
-    return bool(read.status(db, crawl.id).reasons.get("done", {}).get("ok"))
-
-
-def _bad_starts(db: sqlite3.Connection, crawl: Crawl) -> list[read.UrlLine]:
-    """Start URLs, and what they redirected to, that gave no page."""
-    starts = read.urls(db, crawl.id, read.Filter(depth=0))
-    return [
-        line
-        for line in starts
-        if line.outcome in ("failed", "refused") or line.reason == "http_error"
-    ]
+def _starts(db: sqlite3.Connection, crawl: Crawl) -> list[read.UrlLine]:
+    """The start URLs and what they redirected to."""
+    lines = read.urls(db, crawl.id, read.Filter(depth=0))
+    return [line for line in lines if line.via in (Via.seed.name, Via.redirect.name)]
 
 
 def _summary(
@@ -263,15 +260,14 @@ def _summary(
     seconds: float,
     view: Progress,
 ) -> str:
-    sums = read.status(db, crawl.id)
+    sums, starts = read.status(db, crawl.id), _starts(db, crawl)
     rate = view.pages / seconds if seconds > 0 else 0.0
     lines = [
         f"{harmless(crawl.name)}: {crawl.status} after {span(seconds)}, "
-        f"{sums.pages:,} pages ({size(crawl.wire_bytes)} on the wire), {rate:,.1f} pages/s",
+        f"{counted(sums.pages, 'page')} ({size(crawl.wire_bytes)} on the wire), {rate:,.1f} pages/s",
         sums_table(sums),
     ]
-    lines += [_start_problem(line) for line in _bad_starts(db, crawl)[:10]]
-    lines += [_moved(line) for line in _moved_starts(db, crawl)[:10]]
+    lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
     store = "" if arguments.store == Path("freki.db") else f" --store {arguments.store}"
     name = crawl.name if re.fullmatch(r"[\w.:-]+", crawl.name) else repr(crawl.name)
     if crawl.status == "interrupted":
@@ -282,22 +278,25 @@ def _summary(
     return "\n".join(lines)
 
 
-def _start_problem(line: read.UrlLine) -> str:
-    detail = f": {harmless(line.detail)}" if line.detail else ""
-    return f"The start URL {line.url} gave no page ({line.reason}{detail})."
+def _note(line: read.UrlLine, starts: Sequence[read.UrlLine]) -> str | None:
+    """What a person should know of a start URL, or of what it redirected to."""
+    if line.outcome in ("failed", "refused") or line.reason == "http_error":
+        detail = f": {harmless(line.detail)}" if line.detail else ""
+        return f"The start URL {line.url} gave no page ({line.reason}{detail})."
+    if line.via == Via.seed.name and _is_circle(line, starts):
+        return f"The start URL {line.url} redirects in a circle."
+    if line.via == Via.redirect.name and split(line.parent or line.url).origin != split(line.url).origin:
+        return f"The start URL {line.parent} redirects to {line.url}; the crawl followed it there."
+    return None
 
 
-def _moved_starts(db: sqlite3.Connection, crawl: Crawl) -> list[read.UrlLine]:
-    starts = read.urls(db, crawl.id, read.Filter(depth=0))
-    return [
-        line
-        for line in starts
-        if line.via == Via.redirect.name and line.parent and split(line.parent).origin != split(line.url).origin
-    ]
-
-
-def _moved(line: read.UrlLine) -> str:
-    return f"The start URL {line.parent} redirects to {line.url}; the crawl followed it there."
+def _is_circle(line: read.UrlLine | None, starts: Sequence[read.UrlLine]) -> bool:
+    known = {start.url: start for start in starts}
+    seen: set[str] = set()
+    while line is not None and line.reason == "redirect" and line.url not in seen:
+        seen.add(line.url)
+        line = known.get(join(line.url, line.detail or "") or "")
+    return line is not None and line.url in seen
 
 
 def _summary_json(db: sqlite3.Connection, crawl: Crawl, store: Path) -> str:

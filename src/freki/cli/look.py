@@ -77,11 +77,14 @@ def parser(command: str) -> Parser:
 
 def _status(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
     sums, hosts = read.status(db, crawl.id), read.hosts(db, crawl.id)
+    status = crawl.status
+    if status == "running" and crawls.worked_on_by(db, crawl) is None:
+        status = "interrupted"  # its process was killed and could not say so
     if arguments.json:
         line = {
             "crawl": crawl.name,
             "run": crawl.run,
-            "status": crawl.status,
+            "status": status,
             "seeds": crawl.seeds,
             "started_at": read.iso(crawl.started_at),
             "ended_at": read.iso(crawl.ended_at) if crawl.ended_at else None,
@@ -92,7 +95,7 @@ def _status(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Nam
         }
         print(msgspec.json.encode(line).decode())
         return
-    print(f"{harmless(crawl.name)}, run {crawl.run}: {crawl.status}")
+    print(f"{harmless(crawl.name)}, run {crawl.run}: {status}")
     print(sums_table(sums))
     if waiting := [host for host in hosts if host.waiting]:
         print("\nhosts with most to do")
@@ -129,6 +132,8 @@ def _urls(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Names
 
 
 def _pages(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
+    if arguments.links and arguments.format != "jsonl":
+        raise BadInput("--links needs --format jsonl; a row has no room for them")
     wanted = read.Filter(
         status=arguments.status,
         origin=arguments.host,

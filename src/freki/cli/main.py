@@ -24,6 +24,7 @@ COMMANDS = {
     "pages": ("freki.cli.look", "the stored pages, as table, jsonl or csv"),
     "explain": ("freki.cli.explain", "the story of one URL"),
     "retry": ("freki.cli.retry", "puts a class of ended URLs back, to be fetched again"),
+    "check": ("freki.cli.check", "looks whether a store is sound, and repairs it"),
     "robots": ("freki.cli.robots", "which rule of a robots.txt decides about a URL"),
     "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),
     "doctor": ("freki.cli.doctor", "what this machine has and lacks"),

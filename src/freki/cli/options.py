@@ -35,8 +35,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         prefix = "unrecognized arguments: "
         if message.startswith(prefix):
-            word = message.removeprefix(prefix).split()[0].partition("=")[0]
+            word = message.removeprefix(prefix).split(" ")[0].partition("=")[0]
             message = f"there is no option {word}{nearest(word, self.flags())}"
+            if not word.startswith("-"):
+                message = f"what is {word!r} for? This command takes less"
         self.exit(Exit.bad_input, f"{self.prog}: {message}\n{self.prog} --help explains the options\n")
 
     def flags(self) -> list[str]:

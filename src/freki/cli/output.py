@@ -18,6 +18,9 @@ _STEERING = {
     ord("\r"): " ",
 }
 
+# The same in JSON, where it can be spelled so that nothing is lost.
+_STEERING_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
+
 # Cells that a spreadsheet would take for a formula get a quote in front.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -27,6 +30,11 @@ FORMATS = ("table", "jsonl", "csv")
 def harmless(text: str) -> str:
     """Text from the web without what steers a terminal."""
     return text.translate(_STEERING)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 page`, `1,000 pages`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def write(
@@ -43,25 +51,31 @@ def write(
 
 
 def _jsonl(rows: Iterable[Struct], _columns: Sequence[str], out: TextIO) -> int:
-    count = 0
+    count, on_terminal = 0, out.isatty()
     for count, row in enumerate(rows, 1):
-        out.write(msgspec.json.encode(msgspec.to_builtins(row)).decode() + "\n")
+        line = msgspec.json.encode(msgspec.to_builtins(row)).decode()
+        out.write((line.translate(_STEERING_JSON) if on_terminal else line) + "\n")
     return count
 
 
 def _csv(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    count = 0
+    count, on_terminal = 0, out.isatty()
     for count, row in enumerate(rows, 1):
-        writer.writerow([_cell(getattr(row, column)) for column in columns])
+        cells = [_cell(getattr(row, column)) for column in columns]
+        writer.writerow(map(harmless, cells) if on_terminal else cells)
     return count
 
 
-def _cell(value: object) -> object:
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return f"'{value}" if value.startswith(_FORMULA) else value
+        case _:
+            return msgspec.json.encode(value).decode()
 
 
 def _table(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:

@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Protocol
 
 from freki.cli.output import harmless
@@ -71,7 +72,8 @@ class Lines(Silent):
         self._limit = crawl.settings.scope.max_pages
 
     def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        with suppress(OSError):  # a log that nobody takes any more does not end a crawl
+            print(text, file=sys.stderr, flush=True)
 
     async def _show(self, worker: Worker, beat: Beat) -> None:
         self._speed.note(beat.pages)

@@ -12,6 +12,7 @@ from freki.errors import BadInput, CrawlRunning
 from freki.ledger.alive import surely_dead
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
+from freki.url import split
 
 SQL: Final = statements("crawls.sql")
 
@@ -45,6 +46,11 @@ def newest(db: sqlite3.Connection) -> Crawl | None:
     return _crawl(db.execute(SQL["crawl_newest"]).fetchone())
 
 
+def default_name(seed: str) -> str:
+    """The name of a crawl that got none: the host of its first start URL, with the port."""
+    return split(seed).origin.partition("://")[2]
+
+
 def names(db: sqlite3.Connection) -> list[str]:
     """Every crawl of the store, newest first."""
     return [name for (name,) in db.execute(SQL["crawl_names"])]
@@ -66,7 +72,7 @@ def resume(
     db: sqlite3.Connection, crawl: Crawl, seeds: Sequence[str], settings: Settings
 ) -> Crawl:
     """Continue a crawl with these settings; start URLs are added to those it has."""
-    _refuse_if_running(db, crawl)
+    refuse_if_running(db, crawl)
     all_seeds = [*crawl.seeds, *(seed for seed in seeds if seed not in crawl.seeds)]
     with translated(crawl.name):
         db.execute(SQL["crawl_resume"], (_json(settings), _json(all_seeds), crawl.id))
@@ -88,14 +94,21 @@ def start_pages(db: sqlite3.Connection, crawl: int) -> list[str]:
     return [url for (url,) in db.execute(SQL["start_pages"], (crawl,))]
 
 
-def _refuse_if_running(db: sqlite3.Connection, crawl: Crawl) -> None:
+def worked_on_by(db: sqlite3.Connection, crawl: Crawl) -> str | None:
+    """The number of a process that works on a crawl, or None where surely nobody does."""
     for machine, process in db.execute(SQL["sessions_of"], (crawl.id,)):
         if not surely_dead(machine, process):
-            pid = process.partition(" ")[0]
-            raise CrawlRunning(
-                f"crawl {crawl.name!r} is being worked on by process {pid}; wait for it, stop it "
-                "with Ctrl-C, or start another crawl with --name"
-            )
+            return str(process).partition(" ")[0]
+    return None
+
+
+def refuse_if_running(db: sqlite3.Connection, crawl: Crawl) -> None:
+    """Raises `CrawlRunning` where another process may be at it."""
+    if (pid := worked_on_by(db, crawl)) is not None:
+        raise CrawlRunning(
+            f"crawl {crawl.name!r} is being worked on by process {pid}; wait for it, stop it "
+            "with Ctrl-C, or start another crawl with --name"
+        )
 
 
 def _json(value: Settings | list[str]) -> str:

@@ -132,7 +132,7 @@ class Sieve:
                 if _is_better(url.found, other.found):
                     new[(url.origin, print_)] = New(url.origin, print_, url.path, url.found)
                 return
-            print_ = _next(print_)
+            print_ = following(print_)
 
     def sift_again(self, urls: Sequence[New], mark: int) -> tuple[list[New], list[Known]]:
         """After an insert that found some of them taken: rows above `mark` are ours."""
@@ -157,7 +157,7 @@ class Sieve:
                 return None
             if row[1] == path:
                 return Found(row[0], host, row[2], row[3], row[4])
-            print_ = _next(print_)
+            print_ = following(print_)
 
     def forget(self) -> None:
         """Drop what was cached of rows: the transaction that wrote them was undone."""
@@ -211,7 +211,8 @@ def _place_hash(origin: str, print_: int) -> int:
     return hash((origin, print_))
 
 
-def _next(print_: int) -> int:
+def following(print_: int) -> int:
+    """The fingerprint that a path takes when another path has its own."""
     return (print_ + 1 + _HALF) % _WHOLE - _HALF
 
 

@@ -23,8 +23,10 @@ UPDATE host SET waiting = waiting + ?, failures = 0, robots = NULL, robots_at = 
 -- name: crawl_unfinished
 UPDATE crawl SET status = 'interrupted', ended_at = NULL WHERE id = ?;
 
--- name: crawls
-SELECT id, name FROM crawl;
+-- name: unfinished_crawls
+UPDATE crawl SET status = 'interrupted', ended_at = NULL
+WHERE status = 'finished'
+  AND id IN (SELECT crawl FROM tally WHERE state < 2 AND count > 0);
 
 -- name: counted
 SELECT host.crawl, url.state, CASE WHEN url.state < 2 THEN 0 ELSE coalesce(url.reason, 0) END, count(*)

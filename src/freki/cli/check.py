@@ -1,0 +1,109 @@
+"""`freki check`: is a store sound, and what can be mended?"""
+
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from freki.cli.exits import Exit
+from freki.cli.options import DEFAULT_STORE, Parser
+from freki.errors import StoreDamaged
+from freki.ledger.check import Finding, findings, mend_sums, structure
+from freki.ledger.salvage import salvage
+from freki.ledger.store import open_existing, read_store, translated
+
+EXAMPLES = """\
+  freki check                     look at freki.db
+  freki check old.db --repair     and mend what can be mended"""
+
+SHOWN = 20
+
+# What is mended may leave something behind: a dropped page its body.
+ROUNDS = 4
+
+
+def run(command: str, words: list[str]) -> int:
+    """Exits with 0 for a sound store, also after repair, and with 3 for a damaged one."""
+    arguments = parser(command).parse_args(words)
+    store: Path = arguments.store
+    try:
+        return _repair(store) if arguments.repair else _look(store)
+    except StoreDamaged as error:
+        if not arguments.repair:
+            raise
+        print(f"{error}\nReading what can still be read …", file=sys.stderr)
+        return _salvage(store)
+
+
+def parser(command: str) -> Parser:
+    """The options of `freki check`."""
+    made = Parser(command, "Looks whether a store keeps its promises: structure, sums, digests.", EXAMPLES)
+    made.add_argument("store", nargs="?", type=Path, default=DEFAULT_STORE, metavar="FILE")
+    made.add_argument("--repair", action="store_true", help="mend what can be mended")
+    return made
+
+
+def _look(store: Path) -> int:
+    with closing(read_store(store)) as db, translated(str(store)):
+        broken = structure(db)
+        found = [] if broken else list(findings(db))
+    for line in broken[:SHOWN]:
+        print(f"structure: {line}")
+    _tell(found, "would be")
+    if broken or found:
+        print(f"{store} is damaged; freki check {store} --repair mends it.")
+        return Exit.store_unreachable
+    print(f"{store} is sound.")
+    return Exit.finished
+
+
+def _repair(store: Path) -> int:
+    with closing(open_existing(store)) as db, translated(str(store)):
+        if structure(db):
+            db.execute("REINDEX")  # a damaged index is made anew from its table
+        if broken := structure(db):
+            raise StoreDamaged(f"{store}: {broken[0]}")
+        told: list[Finding] = []
+        for _ in range(ROUNDS):
+            if not (found := list(findings(db))):
+                break
+            told += found
+            _mend(db, found)
+    _tell(told, "")
+    if found:
+        print(f"{store} is still damaged.")
+        return Exit.store_unreachable
+    print(f"{store} is sound{' now; the crawl fetches what is missing' if told else ''}.")
+    return Exit.finished
+
+
+def _mend(db: sqlite3.Connection, found: list[Finding]) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for finding in found:
+            if finding.repair is not None:
+                finding.repair(db)
+        if found:
+            mend_sums(db)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _salvage(store: Path) -> int:
+    rescued = store.with_name(f"{store.name}.rescued")
+    kept, lost = salvage(store, rescued)
+    with closing(open_existing(rescued)) as db, translated(str(rescued)):
+        _mend(db, list(findings(db)))
+    print(f"{kept:,} rows could be read and are in {rescued}; about {lost:,} could not.")
+    print(f"{store} was left as it is. What is missing is crawled again with --store {rescued}")
+    return Exit.store_unreachable
+
+
+def _tell(found: list[Finding], tense: str) -> None:
+    for finding in found[:SHOWN]:
+        print(f"{finding.what}: {tense} {finding.mended}".replace("  ", " "))
+    if len(found) > SHOWN:
+        print(f"and {len(found) - SHOWN:,} more")

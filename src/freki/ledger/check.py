@@ -1,0 +1,179 @@
+"""Is a store sound? Every promise of the ledger, looked at row by row, and mended where it can be.
+
+A finding is mended by what loses least: counts are counted again, leases of nobody end, and a
+page that cannot be read is dropped with its URL put back, so that the crawl fetches it again.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from zstandard import ZstdError
+
+from freki.ledger.discover import fingerprint, following
+from freki.ledger.rows import unpack_body, unpack_links
+from freki.ledger.statements import statements
+from freki.messages import Reason, State, Timings, Via
+
+SQL: Final = statements("mend.sql")
+LEDGER: Final = statements("ledger.sql")
+
+# How far a path may be from its own fingerprint before it counts as damaged: as many other paths
+# of its host would have to collide with it.
+MAX_COLLISIONS = 8
+
+Database = sqlite3.Connection
+
+
+class Finding(Struct, frozen=True):
+    """Something that is not as it was promised."""
+
+    what: str
+    mended: str  # what repair does, or did
+    repair: Callable[[Database], object] | None = None
+
+
+def structure(db: Database) -> list[str]:
+    """What SQLite itself finds wrong with the file, at most a hundred lines of it."""
+    try:
+        lines = [line for (line,) in db.execute("PRAGMA integrity_check")]
+        lines += [f"foreign key: {row}" for row in db.execute("PRAGMA foreign_key_check")]
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [] if lines == ["ok"] else lines
+
+
+def findings(db: Database) -> Iterator[Finding]:
+    """Everything that is wrong above the structure; the sums last, when the rows are right."""
+    yield from _rows(db)
+    yield from _orphans(db)
+    yield from _bodies(db)
+    yield from _pages(db)
+    yield from _sums(db)
+
+
+def mend_sums(db: Database) -> None:
+    """Count again what is kept as counts."""
+    counted = db.execute(SQL["counted"]).fetchall()
+    db.execute(SQL["tally_clear"])
+    db.executemany(SQL["tally_set"], counted)
+    for host, _, waiting in db.execute(SQL["waiting_wrong"]).fetchall():
+        db.execute(SQL["waiting_set"], (waiting, host))
+    db.execute(SQL["unfinished_crawls"])
+
+
+def _rows(db: Database) -> Iterator[Finding]:
+    (secret,) = db.execute(LEDGER["fingerprint_key"]).fetchone()
+    for id_, host, print_, path, state, reason, via in db.execute(SQL["urls_raw"]):
+        if not (_is_one_of(State, state) and _is_one_of(Via, via)):
+            yield Finding(f"URL {id_} has the state {state} and the way {via}", "dropped", _drop_url(id_))
+        elif state >= State.done and not _is_one_of(Reason, reason):
+            yield Finding(f"URL {id_} ended for the reason {reason}", "fetched again", _again(id_))
+        elif not isinstance(path, str) or not _fits(path, print_, secret):
+            text = f"the path of URL {id_} of host {host} is not the one that was stored"
+            yield Finding(text, "dropped; its page is found again by its links", _drop_url(id_))
+
+
+def _fits(path: str, print_: int, secret: bytes) -> bool:
+    expected = fingerprint(path, secret)
+    for _ in range(MAX_COLLISIONS):
+        if expected == print_:
+            return True
+        expected = following(expected)
+    return False
+
+
+def _orphans(db: Database) -> Iterator[Finding]:
+    for id_ in _ids(db, "urls_without_host"):
+        yield Finding(f"URL {id_} has no host", "dropped", _drop_url(id_))
+    for id_ in _ids(db, "hosts_without_crawl"):
+        yield Finding(f"host {id_} has no crawl", "nothing; it does no harm")
+    for id_ in _ids(db, "leased_by_nobody"):
+        yield Finding(f"URL {id_} is leased by nobody", "waits again", _doing("unlease", id_))
+    for id_ in _ids(db, "held_by_nobody"):
+        yield Finding(f"host {id_} is held by nobody", "let go", _doing("unhold", id_))
+    for id_ in _ids(db, "pages_without_url"):
+        yield Finding(f"page {id_} has no URL", "dropped", _doing("page_drop", id_))
+    for id_ in _ids(db, "pages_of_open_urls"):
+        yield Finding(f"URL {id_} has a page and no outcome", "fetched again", _again(id_))
+    for id_ in _ids(db, "done_without_page"):
+        yield Finding(f"URL {id_} is done and has no page", "fetched again", _again(id_))
+    for id_ in _ids(db, "pages_without_body"):
+        yield Finding(f"the page of URL {id_} has no body", "fetched again", _again(id_))
+    for id_ in _ids(db, "unused_bodies"):
+        yield Finding(f"body {id_} belongs to no page", "dropped", _doing("body_drop", id_))
+
+
+def _bodies(db: Database) -> Iterator[Finding]:
+    for id_, digest, data in db.execute(SQL["bodies"]):
+        if data is None:
+            continue
+        try:
+            is_whole = sha256(unpack_body(data)).digest() == digest
+        except (ZstdError, TypeError, MemoryError):
+            is_whole = False
+        if not is_whole:
+            yield Finding(f"body {id_} is not what its digest says", "fetched again", _refetch(id_))
+
+
+def _pages(db: Database) -> Iterator[Finding]:
+    for url, headers, timings, links in db.execute(SQL["pages_raw"]):
+        try:
+            msgspec.json.decode(headers, type=list[tuple[str, str]])
+            msgspec.json.decode(timings, type=Timings)
+            unpack_links(links)
+        except (msgspec.DecodeError, ZstdError, TypeError, UnicodeError):
+            yield Finding(f"the page of URL {url} cannot be read", "fetched again", _again(url))
+
+
+def _sums(db: Database) -> Iterator[Finding]:
+    counted = {tuple(row[:3]): row[3] for row in db.execute(SQL["counted"])}
+    tallied = {tuple(row[:3]): row[3] for row in db.execute(SQL["tallied"])}
+    if counted != tallied:
+        yield Finding("the sums do not add up to the rows", "counted again", mend_sums)
+    if (wrong := db.execute(SQL["waiting_wrong"]).fetchall()):
+        yield Finding(f"{len(wrong)} hosts have a wrong number of waiting URLs", "counted again", mend_sums)
+
+
+def _is_one_of(kind: type[State] | type[Reason] | type[Via], value: object) -> bool:
+    return value in list(kind)
+
+
+def _ids(db: Database, statement: str) -> list[int]:
+    return [id_ for (id_,) in db.execute(SQL[statement])]
+
+
+def _doing(statement: str, id_: int) -> Callable[[Database], object]:
+    return lambda db: db.execute(SQL[statement], (id_,))
+
+
+def _drop_url(id_: int) -> Callable[[Database], object]:
+    def repair(db: Database) -> None:
+        db.execute(SQL["page_drop"], (id_,))
+        db.execute(SQL["url_drop"], (id_,))
+
+    return repair
+
+
+def _again(url: int) -> Callable[[Database], object]:
+    """Drop the page, and let the URL wait for another visit."""
+
+    def repair(db: Database) -> None:
+        db.execute(SQL["page_drop"], (url,))
+        db.execute(SQL["url_again"], (url,))
+
+    return repair
+
+
+def _refetch(body: int) -> Callable[[Database], object]:
+    def repair(db: Database) -> None:
+        for (url,) in db.execute(SQL["pages_with_body"], (body,)).fetchall():
+            _again(url)(db)
+        db.execute(SQL["body_drop"], (body,))
+
+    return repair
+
+
