@@ -20,11 +20,13 @@ from freki.errors import BadConfig
 
 DEFAULT_AGENT = "Freki/0.1 (+https://freki.example/about)"
 
-Natural = Annotated[int, Meta(ge=0)]
-Count = Annotated[int, Meta(ge=1)]
-Seconds = Annotated[float, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0)]
-Printable = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[\x20-\x7e]+$")]
+# Numbers have an upper bound because libraries in C take them: without one, 10^30 is a crash
+# there. Times are bounded by a day, and a timeout of less than a millisecond would mean none.
+Natural = Annotated[int, Meta(ge=0, le=2**53)]
+Count = Annotated[int, Meta(ge=1, le=2**53)]
+Seconds = Annotated[float, Meta(ge=0, le=86_400)]
+Positive = Annotated[float, Meta(ge=0.001, le=86_400)]
+Printable = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[\x20-\x7e]+\Z")]
 
 
 class Scope(Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,9 @@ from freki.messages import Claim, Discovery, Link, Page, Reason, Response, Via
 # nine links in ten end here. Two generations of this size are kept, some 25 MB at most.
 RECENT = 50_000
 
+# A longer URL is seldom linked twice, and many of them would take a gigabyte.
+REMEMBERED = 512
+
 # A refusal for what the URL is holds for every way to it; one for the way does not.
 _FOR_GOOD = frozenset({Reason.out_of_scope, Reason.excluded})
 
@@ -41,6 +44,8 @@ class Gate:
         if claim.via == Via.external:
             return []
         self._scope.learn(claim)
+        if claim.depth == 0 and claim.via == Via.redirect:
+            self.forget()  # a start URL moved here: what was outside before may be inside now
         found: list[Discovery] = []
         recent, older = self._recent, self._older
         for link in page.links:
@@ -48,7 +53,8 @@ class Gate:
             known = recent.get(link.url)
             if known is None:
                 known = older.get(link.url)
-            if known is None or known > depth:
+            start_moved = claim.depth == 0 and link.via == Via.redirect
+            if known is None or known > depth or start_moved:
                 found.append(self._discover(link, page, claim, depth))
         if len(recent) > RECENT:
             self._recent, self._older = {}, recent
@@ -80,7 +86,7 @@ class Gate:
         via = link.via
         if refused is Reason.out_of_scope and self._scope.checks_outside(link, claim):
             via, refused = Via.external, None
-        if refused is None or refused in _FOR_GOOD:
+        if len(link.url) <= REMEMBERED and (refused is None or refused in _FOR_GOOD):
             self._recent[link.url] = depth if refused is None else -1
         priority = self._scope.priority(link.url, depth, via, link.rel)
         return Discovery(link.url, depth, priority, via, hops, claim.id, refused, detail)

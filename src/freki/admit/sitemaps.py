@@ -230,6 +230,7 @@ _SITEMAP = _tokens(rb"url|sitemap", rb"loc|lastmod|priority")
 _FEED = _tokens(rb"item|entry", rb"link|guid|pubdate|updated")
 _TOKENS = {b"urlset": _SITEMAP, b"sitemapindex": _SITEMAP}
 _TOKENS |= {b"rss": _FEED, b"feed": _FEED, b"rdf": _FEED}
+_ENDS = {b"!--": b"-->", b"![CDATA[": b"]]>"}
 
 
 class _Xml:
@@ -303,10 +304,8 @@ class _Xml:
             self._begin(name, prefix)
             if token[0].endswith(b"/>"):
                 self._end(name)
-        elif special == b"!--":
-            self._until = b"-->"
-        elif special.startswith(b"!["):
-            self._until = b"]]>"
+        elif special.upper() in _ENDS:
+            self._until = _ENDS[special.upper()]
         else:
             self._found.refuse()
 

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import msgspec
 
-from freki.cli.choose import add_crawl, add_filters, crawl_of, filter_of, natural, status_range
+from freki.cli.choose import add_crawl, add_filters, crawl_of, filter_of, natural, origin, status_range
 from freki.cli.options import Parser, add_store
 from freki.cli.output import FORMATS, harmless, write
 from freki.config import nearest
@@ -68,7 +68,7 @@ def parser(command: str) -> Parser:
             help=f"count by these, as reason,host; of {', '.join(read.GROUPS)}",
         )  # fmt: skip
     else:
-        made.add_argument("--host", metavar="ORIGIN", help="only this host, as https://example.com")
+        made.add_argument("--host", type=origin, metavar="ORIGIN", help="only this host, as https://example.com")
         made.add_argument("--status", type=status_range, metavar="CODE", help="as 404 or 4xx")
         made.add_argument("--type", metavar="TYPE", help="content types that begin so, as text/html")
         made.add_argument("--links", action="store_true", help="with the links of each page (jsonl)")

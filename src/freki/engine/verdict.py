@@ -1,9 +1,11 @@
 """What becomes of an answer: done, tried again at a date, or failed because. Pure."""
 
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from freki.messages import Claim, Failure, Reason, Response
 from freki.steps import Verdict
+from freki.url import join
 
 # The first pause before a retry, doubled each time. A URL that failed twice in three seconds
 # rarely comes back in ten, and a host in trouble is paused as a whole.
@@ -53,8 +55,8 @@ def judge(
         return Verdict(Reason.http_error, detail, retry_at=now + _backoff(claim, chance))
     if answer.status in REDIRECTS:
         target = answer.header("location")
-        if not target:
-            detail = f"status {answer.status} without a Location"
+        if not target or join(answer.url, target) is None:
+            detail = f"status {answer.status} leads to {target or 'nowhere'}"
             return Verdict(Reason.bad_redirect, detail, failed=True)
         return Verdict(Reason.redirect, target)
     if answer.status >= 400:
@@ -79,7 +81,7 @@ def _of_strain(
     detail = f"status {answer.status}"
     pause = retry_after(answer.header("retry-after"), now)
     if pause is None:
-        pause = FIRST_PAUSE * 2.0 ** (claim.attempt - 1)
+        pause = FIRST_PAUSE * _doubled(claim)
     until = now + min(pause, LONGEST_PAUSE)
     if claim.attempt >= max(attempts, STRAINED_ATTEMPTS):
         return Verdict(Reason.http_error, detail, pause_until=until)
@@ -96,11 +98,17 @@ def retry_after(value: str | None, now: float) -> float | None:
         return float(value[:12])
     try:
         date = parsedate_to_datetime(value)
+        if date.tzinfo is None:  # the zone "-0000"; our own is not meant
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - now)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return max(0.0, date.timestamp() - now)
 
 
 def _backoff(claim: Claim, chance: float) -> float:
-    pause = min(FIRST_RETRY * 2.0 ** (claim.attempt - 1), LONGEST_RETRY)
-    return pause * (0.75 + chance / 2)
+    return min(FIRST_RETRY * _doubled(claim), LONGEST_RETRY) * (0.75 + chance / 2)
+
+
+def _doubled(claim: Claim) -> float:
+    """1, 2, 4 and so on by attempt. Thousands of attempts may be set; more than a month is none."""
+    return 2.0 ** min(claim.attempt - 1, 20)

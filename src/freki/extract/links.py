@@ -118,6 +118,8 @@ def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element
 
 def _text(anchor: Element) -> str:
     """The words of an anchor, else its title, else what stands for its picture."""
+    if anchor.tag == "area":
+        return _attribute(anchor, "alt")
     # An `<a>` holds others only in broken or hostile markup (SVG, table cells). Reading the text
     # of each would take the square of their number; to look for the first inside is linear.
     if anchor.find("a") is not None:
@@ -129,8 +131,8 @@ def _text(anchor: Element) -> str:
 
 
 def _picture(anchor: Element) -> str:
-    picture = anchor if anchor.tag == "area" else anchor.find("img")
-    return "" if picture is None else _attribute(picture, "alt")
+    image = anchor.find("img")
+    return "" if image is None else _attribute(image, "alt")
 
 
 def _attribute(element: Element, name: str) -> str:

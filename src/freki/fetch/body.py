@@ -1,6 +1,7 @@
 """Takes in an answer as it arrives, within limits. Pure: bytes in, a `Response` out."""
 
-from freki.messages import Response, Timings
+from freki.fetch.decode import Undecodable, decode
+from freki.messages import Failure, Reason, Response, Timings
 
 # libcurl stops at 300 KiB of headers by itself; this bounds what we keep of many small ones.
 MAX_HEADERS = 1000
@@ -8,11 +9,18 @@ MAX_HEADERS = 1000
 # Header values are bytes on the wire; RFC 9110 5.5 allows the upper half as opaque data.
 _HEADER_CODEC = "latin-1"
 
+# Nobody reads what a redirect says beside its Location. Less than this is read all the same,
+# because then the connection can be used again.
+_REDIRECT_BYTES = 2**16
+
 
 class Intake:
-    """One answer. libcurl calls `header` per line and `write` per piece of the decoded body."""
+    """One answer. libcurl calls `header` per line and `write` per piece of the body."""
 
-    __slots__ = ("_lines", "_pieces", "_status_line", "_wanted", "enough", "limit", "size", "too_large", "unwanted")
+    __slots__ = (
+        "_lines", "_pieces", "_status_line", "_wanted", "enough", "limit", "size", "too_large",
+        "unwanted",
+    )  # fmt: skip
 
     def __init__(self, limit: int, wanted: tuple[str, ...] = ()) -> None:
         self.limit = limit
@@ -23,7 +31,7 @@ class Intake:
         self._wanted = wanted
         self.too_large = False
         self.unwanted = ""  # the content type that nobody asked for
-        self.enough = False  # a limit of nothing: the headers were all that was wanted
+        self.enough = False  # all that was wanted is here, and we ended the transfer
 
     def header(self, line: bytes) -> None:
         """A status line begins a new block: answers like 103 come before the real one."""
@@ -35,58 +43,74 @@ class Intake:
 
     def write(self, piece: bytes) -> int:
         """The number of bytes taken; fewer than offered ends the transfer."""
-        if not self.size and self._wanted and self._is_unwanted():
+        if not self.size and self._is_unwanted():
             return -1
         self.size += len(piece)
+        if self._kind == b"3":
+            self.enough = self.size > _REDIRECT_BYTES
+            return -1 if self.enough else len(piece)
         if self.size > self.limit:
-            self.enough = self.limit == 0
+            self.enough = self.limit == 0  # the headers were all that was wanted
             self.too_large = not self.enough
             self._pieces.clear()
             return -1
         self._pieces.append(piece)
         return len(piece)
 
+    @property
+    def _kind(self) -> bytes:
+        """The first digit of the status: `HTTP/1.1 200` and `HTTP/2 200`."""
+        return self._status_line.partition(b" ")[2][:1]
+
     def _is_unwanted(self) -> bool:
         """Only what a page is counts: redirects and errors are kept whatever they are."""
-        if self._status_line[9:10] != b"2":
+        if not self._wanted or self._kind != b"2":
             return False
-        kind = self.content_type()
+        kind = _last(self.headers(), "content-type")
         if kind.lower().startswith(self._wanted):
             return False
         self.unwanted = kind or "none"
         return True
-
-    def content_type(self) -> str:
-        """Of several the last one (Fetch standard, "extract a MIME type")."""
-        types = [value for name, value in self.headers() if name == "content-type"]
-        return types[-1] if types else ""
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Names lower-cased, in order of arrival; lines that are no header are left out."""
         found: list[tuple[str, str]] = []
         for line in self._lines:
             name, colon, value = line.decode(_HEADER_CODEC).partition(":")
-            if colon:
-                found.append((name.strip().lower(), value.strip()))
-            elif found and line[:1] in b" \t" and line.strip():
+            if line[:1] in b" \t" and line.strip():
                 # RFC 9112 5.2: an obsolete folded line continues the one before.
-                name, value = found[-1]
-                found[-1] = (name, f"{value} {line.decode(_HEADER_CODEC).strip()}")
+                if found:
+                    name, value = found[-1]
+                    found[-1] = (name, f"{value} {line.decode(_HEADER_CODEC).strip()}")
+            elif colon:
+                found.append((name.strip().lower(), value.strip()))
         return tuple(found)
 
     def response(
         self, url: str, status: int, timings: Timings, wire_bytes: int, http: str, address: str
-    ) -> Response:
+    ) -> Response | Failure:
+        """The answer with its codings undone, or why they cannot be."""
         headers = self.headers()
-        types = [value for name, value in headers if name == "content-type"]
-        return Response(
-            url,
-            status,
-            headers,
-            b"".join(self._pieces),
-            types[-1] if types else "",
-            timings,
-            wire_bytes,
-            http,
-            address,
-        )
+        body = b"".join(self._pieces)
+        codings = ", ".join(value for name, value in headers if name == "content-encoding")
+        if codings:
+            try:
+                body = decode(body, codings, self.limit)
+            except Undecodable as error:
+                return Failure(error.reason, error.detail, timings, status)
+        kind = _last(headers, "content-type")
+        return Response(url, status, headers, body, kind, timings, wire_bytes, http, address)
+
+    def failure(self, reason: Reason, detail: str, timings: Timings, status: int) -> Failure:
+        """Why there is no answer: what we stopped ourselves says more than what libcurl saw."""
+        if self.unwanted:
+            reason, detail = Reason.not_wanted, f"content type {self.unwanted}"
+        elif self.too_large:
+            reason, detail = Reason.too_large, f"the body is larger than {self.limit} bytes"
+        return Failure(reason, detail, timings, status)
+
+
+def _last(headers: tuple[tuple[str, str], ...], name: str) -> str:
+    """Of several content types the last one counts (Fetch standard, "extract a MIME type")."""
+    values = [value for key, value in headers if key == name]
+    return values[-1] if values else ""

@@ -13,6 +13,7 @@ import pycurl
 
 from freki.config import Fetching
 from freki.fetch.body import Intake
+from freki.fetch.decode import ACCEPTED
 from freki.messages import Claim, Failure, Reason, Response, Timings, Via
 
 # A host that sends less than the limit for this long is given up.
@@ -32,6 +33,9 @@ _VERSIONS = {
 }
 _VERSION_NAMES = {10: "1.0", 1: "1.0", 2: "1.1", 3: "2", 30: "3"}
 
+# CURLE_TOO_LARGE, which pycurl has no name for: a header line beyond what libcurl takes.
+_E_TOO_LARGE = 100
+
 # https://curl.se/libcurl/c/libcurl-errors.html; what is not listed is `protocol`.
 _REASONS = {
     pycurl.E_COULDNT_RESOLVE_HOST: Reason.dns,
@@ -43,8 +47,8 @@ _REASONS = {
     pycurl.E_GOT_NOTHING: Reason.incomplete,
     pycurl.E_SEND_ERROR: Reason.incomplete,
     pycurl.E_RECV_ERROR: Reason.incomplete,
-    pycurl.E_BAD_CONTENT_ENCODING: Reason.decode,
     pycurl.E_FILESIZE_EXCEEDED: Reason.too_large,
+    _E_TOO_LARGE: Reason.too_large,
     pycurl.E_SSL_CONNECT_ERROR: Reason.tls,
     pycurl.E_SSL_ENGINE_NOTFOUND: Reason.tls,
     pycurl.E_SSL_ENGINE_SETFAILED: Reason.tls,
@@ -135,9 +139,10 @@ class Http:
             pycurl.COOKIEFILE: "",  # switches the jar on and reads no file
             pycurl.USERAGENT: self._user_agent,
             pycurl.HTTPHEADER: [
-                "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+                "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                f"Accept-Encoding: {ACCEPTED}",
             ],
-            pycurl.ACCEPT_ENCODING: "",  # all that this libcurl can decode
+            pycurl.HTTP_CONTENT_DECODING: 0,  # see decode.py
             pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
             pycurl.PROXY: "",  # none from the environment
             pycurl.NETRC: pycurl.NETRC_IGNORED,
@@ -210,22 +215,17 @@ def _answer(
     )
     status = info(pycurl.RESPONSE_CODE)
     if code and not intake.enough:
-        return _failure(code, message, intake, timings, status)
-    wire_bytes = info(pycurl.HEADER_SIZE) + int(info(pycurl.SIZE_DOWNLOAD))
+        detail = message or f"libcurl error {code}"
+        return intake.failure(_reason(code, message), detail, timings, status)
+    wire_bytes = info(pycurl.HEADER_SIZE) + info(pycurl.SIZE_DOWNLOAD_T)
     http = _VERSION_NAMES.get(info(pycurl.INFO_HTTP_VERSION), "?")
     return intake.response(url, status, timings, wire_bytes, http, info(pycurl.PRIMARY_IP))
 
 
-def _failure(
-    code: int, message: str, intake: Intake, timings: Timings, status: int
-) -> Failure:
+def _reason(code: int, message: str) -> Reason:
     reason = _REASONS.get(code, Reason.protocol)
-    if intake.unwanted:
-        reason, message = Reason.not_wanted, f"content type {intake.unwanted}"
-    elif intake.too_large:
-        reason, message = Reason.too_large, f"the body is larger than {intake.limit} bytes"
-    elif code == pycurl.E_RECV_ERROR and "header" in message:
-        reason = Reason.too_large
-    elif reason is Reason.timeout and "too slow" in message:
-        reason = Reason.too_slow
-    return Failure(reason, message, timings, status)
+    if reason is Reason.timeout and "too slow" in message:
+        return Reason.too_slow
+    if "response headers" in message:
+        return Reason.too_large
+    return reason

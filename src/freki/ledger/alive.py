@@ -10,10 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 
 
+_UNKNOWN = "?"
+
+
 @lru_cache(maxsize=1)
 def this_machine() -> str:
-    """Names what shares our process numbers: host, PID namespace and boot."""
-    return f"{socket.gethostname()} {_pid_namespace()} {_boot()}"
+    """Names what shares our process numbers: machine, PID namespace and boot."""
+    return f"{socket.gethostname()} {_machine_id()} {_pid_namespace()} {_boot()}"
 
 
 def this_process() -> str:
@@ -25,7 +28,9 @@ def surely_dead(machine: str, process: str) -> bool:
     """True only if the process ran where we can look, and is gone."""
     if machine != this_machine():
         same_place = machine.rpartition(" ")[0] == this_machine().rpartition(" ")[0]
-        return same_place and _boot() != ""  # the machine was started anew since
+        # The machine was started anew since. Only its id tells it from others: clones share
+        # their host name, and every system calls its first PID namespace the same.
+        return same_place and _machine_id() != "" and _boot() != ""
     pid, _, started = process.partition(" ")
     try:
         os.kill(int(pid), 0)
@@ -33,7 +38,16 @@ def surely_dead(machine: str, process: str) -> bool:
         return True
     except PermissionError:
         pass  # somebody else's, so it exists
-    return started != _started(int(pid))
+    # Who may not look at the processes of others (hidepid) does not know.
+    return _started(int(pid)) not in (started, _UNKNOWN)
+
+
+@lru_cache(maxsize=1)
+def _machine_id() -> str:
+    try:
+        return Path("/etc/machine-id").read_text("ascii", "replace").strip()
+    except OSError:
+        return ""
 
 
 def _pid_namespace() -> str:
@@ -52,11 +66,11 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> str:
-    """The start of a process in clock ticks since boot; the same for all where it cannot be read."""
+    """The start of a process in clock ticks since boot."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
     except OSError:
-        return "?"
+        return _UNKNOWN
     fields = stat.rpartition(")")[2].split()
     # A zombie is dead: only its parent has not looked yet.
     return "zombie" if fields[0] == "Z" else fields[19]

@@ -40,7 +40,13 @@ class Manners(Struct, frozen=True):
             return self.delay
         if learnt is not None and learnt > elapsed:
             elapsed = learnt - FALL * (learnt - elapsed)
-        return min(max(elapsed, self.min_delay), self.max_delay)
+        return max(min(elapsed, self.max_delay), self.min_delay)
+
+    def standing_pause(self, learnt: float | None) -> float:
+        """The pause where a request taught nothing new."""
+        if self.delay is not None:
+            return self.delay
+        return max(learnt or 0.0, self.min_delay)
 
 
 class _Host:
@@ -111,10 +117,9 @@ class Agenda:
             host.active += 1
             self.waiting -= 1
             self.active += 1
-            # One at a time rests from the end of the answer, which `settle` knows; several at
-            # once keep their distance from start to start.
-            if self._at_once(host) > 1:
-                self._rest_until(host, now + self._pause(host))
+            # Several at once, and hosts of one address, keep their distance from start to start;
+            # one at a time rests from the end of the answer, see `settle`.
+            self._rest_until(host, now + self._pause(host))
             self._list(host)
             return claim
         return None
@@ -197,10 +202,11 @@ class Agenda:
         self._hosts.clear()
         self._hungry.clear()
         self._line.clear()
+        self._addresses.clear()
         self.waiting = self.active = 0
 
     def _pause(self, host: _Host) -> float:
-        return max(host.delay if host.delay is not None else self._manners.pause(None, 0.0), host.asked)
+        return max(self._manners.standing_pause(host.delay), host.asked)
 
     def _at_once(self, host: _Host) -> int:
         return 1 if host.asked else self._manners.concurrency

@@ -69,7 +69,8 @@ class Packer:
     def _pack_visit(self, url: int, visit: Visit, rows: Rows) -> None:
         response, page = visit.response, visit.page
         digest = sha256(response.body).digest()
-        kept = self._keep == "all" or (self._keep == "html" and "html" in response.content_type)
+        html = "html" in response.content_type.lower()
+        kept = self._keep == "all" or (self._keep == "html" and html)
         rows.bodies.append((digest, self._zstd.compress(response.body) if kept else None))
         rows.wire_bytes += response.wire_bytes
         rows.pages.append(

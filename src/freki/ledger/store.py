@@ -1,4 +1,4 @@
-"""Opening a store: a file that is one, of a version we know, or a clear error and nothing touched."""
+"""Opening a store: one of a version we know, or a clear error and nothing touched."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -47,9 +47,11 @@ _ADVICE = {
 
 @contextmanager
 def translated(store: str) -> Iterator[None]:
-    """Turns what SQLite raises into our errors, with what to do about them."""
+    """Turns what SQLite and the file system raise into our errors, with what to do about them."""
     try:
         yield
+    except OSError as error:
+        raise StoreUnreachable(f"{store}: {_ADVICE[StoreUnreachable]} ({error.strerror})") from error
     except sqlite3.Error as error:
         kind = _ERRORS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
         if kind is None and isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
@@ -61,13 +63,12 @@ def translated(store: str) -> Iterator[None]:
 
 def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection:
     """A connection that may write; the store is created where there is none."""
-    if path.is_dir():
-        raise StoreUnreachable(f"{path}: this is a folder; a store is a file")
-    if not path.parent.is_dir():
-        raise StoreUnreachable(f"{path}: the folder {path.parent} does not exist; create it first")
     with translated(str(path)):
+        if not path.parent.is_dir():
+            raise StoreUnreachable(f"{path}: there is no folder {path.parent}; create it first")
         _refuse_foreign_files(path)
-        db = _connect(str(path))
+        # Absolute: SQLite knows names that are no paths, such as ":memory:" and "file:x".
+        db = _connect(str(path.absolute()))
         try:
             _check_version(db, path)  # before anything is touched
             _prepare(db, durability)
@@ -80,20 +81,20 @@ def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection
 
 def open_existing(path: Path) -> sqlite3.Connection:
     """A connection that may write, to a store that exists."""
-    if not path.is_file():
-        raise StoreUnreachable(f"{path}: there is no store here; crawl first, or name one with --store")
+    with translated(str(path)):
+        _refuse_nothing(path)
     return open_store(path)
 
 
 def read_store(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, to a store that exists."""
-    if not path.is_file():
-        raise StoreUnreachable(f"{path}: there is no store here; crawl first, or name one with --store")
     with translated(str(path)):
+        _refuse_nothing(path)
         _refuse_foreign_files(path)
         db = _connect(f"file:{_quoted(path)}?mode=ro")
         try:
-            _check_version(db, path)
+            if _check_version(db, path) < VERSION:
+                raise StoreUnreachable(f"{path}: the store is not complete yet; crawl first")
         except BaseException:
             db.close()
             raise
@@ -116,15 +117,22 @@ def _connect(name: str) -> sqlite3.Connection:
     )
 
 
+def _refuse_nothing(path: Path) -> None:
+    if not path.exists():
+        raise StoreUnreachable(f"{path}: there is no store here; crawl first, or name it by --store")
+
+
 def _refuse_foreign_files(path: Path) -> None:
-    """Look before SQLite does: it would take an empty or strange file for its own."""
-    if not path.exists() or path.stat().st_size == 0:
+    """Look before SQLite does: it would wait at a pipe, and touch what is not ours."""
+    if not path.exists():
         return
-    try:
-        with path.open("rb") as file:
-            header = file.read(72)
-    except OSError as error:
-        raise StoreUnreachable(f"{path}: cannot be read: {error.strerror}") from None
+    if not path.is_file():
+        kind = "folder" if path.is_dir() else "device"
+        raise StoreUnreachable(f"{path}: this is a {kind}; a store is a file")
+    if path.stat().st_size == 0:
+        return
+    with path.open("rb") as file:
+        header = file.read(72)
     if not header.startswith(b"SQLite format 3\0"):
         raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
     # Bytes 68 to 71 hold the application id; a store that was never committed to has 0 there.
@@ -148,14 +156,14 @@ def _prepare(db: sqlite3.Connection, durability: str) -> None:
 
 def _check_version(db: sqlite3.Connection, path: Path) -> int:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    if application != APPLICATION_ID and (version or _has_tables(db)):
+        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
     if version > VERSION:
         raise StoreTooNew(
             f"{path}: written by a later version of Freki (store version {version}, this program "
             f"knows {VERSION}); upgrade Freki"
         )
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    if application != APPLICATION_ID and (version or _has_tables(db)):
-        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
     return version
 
 
@@ -164,7 +172,7 @@ def _has_tables(db: sqlite3.Connection) -> bool:
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    """Each version in one transaction: a store is of the old version or of the new, never between."""
+    """Each version in one transaction: a store is never between an old version and a new."""
     while (version := _check_version(db, path)) < VERSION:
         db.execute("BEGIN IMMEDIATE")
         try:

@@ -249,11 +249,11 @@ class _Connection(asyncio.Protocol):
         self._blocked = True
 
     def resume_writing(self) -> None:
+        # Not at once: asyncio is in the middle of a write here, and a transport that is closed
+        # meanwhile would be closed twice.
         self._blocked = False
-        if self._script:
-            self._play()
-        else:
-            self._advance()
+        proceed = self._play if self._script else self._advance
+        self._timer = asyncio.get_running_loop().call_soon(proceed)
 
     def _advance(self) -> None:
         while self._request is None and not (self._blocked or self._transport.is_closing()):

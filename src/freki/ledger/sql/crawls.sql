@@ -25,5 +25,7 @@ UPDATE crawl SET status = ?, ended_at = ?, seconds = seconds + ? WHERE id = ?;
 SELECT origin || path FROM url JOIN host ON host.id = url.host
 WHERE host.crawl = ? AND url.depth = 0 AND url.state <> 4;
 
+-- A session whose lease is over is nobody's: whoever joins next takes it back.
 -- name: sessions_of
-SELECT machine, process FROM session WHERE crawl = ?;
+SELECT machine, process FROM session
+WHERE crawl = ? AND until > CAST(strftime('%s', 'now') AS REAL);
