@@ -14,13 +14,14 @@ class Scripted:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.asked: list[str] = []
+        self.note: Callable[[str], object] = self.asked.append
         self.url = ""
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             path = head.split()[1].decode()
-            self.asked.append(path)
+            self.note(path)
             answer = self.script.get(path, NOT_FOUND)
             if answer is None:
                 await asyncio.sleep(60)

@@ -26,7 +26,7 @@ def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
     rules = _rules(arguments.source)
     print(f"robots.txt: {_meaning(rules)}")
-    group = parse(rules.body).for_agent(arguments.agent)
+    group = parse(rules.body).for_agent(_product(arguments.agent))
     if access(rules.status) is Access.use_body:
         if group.crawl_delay is not None:
             print(f"crawl-delay: {group.crawl_delay:g} s")
@@ -67,6 +67,11 @@ async def _ask(url: str) -> HostRules | Failure:
         http.close()
 
 
+def _product(agent: str) -> str:
+    """`Googlebot` of `Googlebot/2.1 (…)`: rules are for products, not for versions."""
+    return agent.partition("/")[0].strip()
+
+
 def _meaning(rules: HostRules) -> str:
     match access(rules.status):
         case Access.use_body:
@@ -81,7 +86,7 @@ def _verdict(arguments: argparse.Namespace, rules: HostRules, text: str) -> bool
     path = split(parse_url(text)).path if "://" in text else f"/{text.lstrip('/')}"
     match access(rules.status):
         case Access.use_body:
-            decision = parse(rules.body).for_agent(arguments.agent).decide(path)
+            decision = parse(rules.body).for_agent(_product(arguments.agent)).decide(path)
             allowed = decision.allowed
             why = f"line {decision.line}: {decision.rule}" if decision.rule else "no rule"
         case meaning:

@@ -8,7 +8,7 @@ from freki.engine.pulse import Pulse
 from freki.engine.rulebook import Answer, Rulebook, Welcome
 from freki.ledger.buffered import Buffered
 from freki.ledger.policy import Agenda
-from freki.messages import Claim, Failure, Outcome, Reason, Response, State, Via, Visit
+from freki.messages import PAGES, Claim, Failure, Outcome, Reason, Response, State, Via, Visit
 from freki.steps import Extract, Fetch, Gate, Verdict
 
 Judge = Callable[[Claim, Response | Failure, float], Verdict]
@@ -99,7 +99,7 @@ def stay_away(claim: Claim, welcome: Answer, steps: Steps) -> None:
 
 
 def settle(claim: Claim, answer: Response | Failure, steps: Steps) -> Visit | None:
-    """Judge an answer, let the host rest, and hand the outcome to the ledger."""
+    """Judge an answer, let the host rest, and hand the outcome to the ledger; gives a page, if it is."""
     now = steps.clock()
     verdict = steps.judge(claim, answer, now)
     elapsed = None if verdict.unreached else answer.timings.total
@@ -109,7 +109,7 @@ def settle(claim: Claim, answer: Response | Failure, steps: Steps) -> Visit | No
     paused = verdict.unreached or verdict.pause_until
     steps.ledger.put(outcome, rest if paused else None)
     steps.pulse.note(claim, answer, outcome)
-    return outcome.visit
+    return outcome.visit if outcome.reason in PAGES else None
 
 
 def conclude(
@@ -132,8 +132,9 @@ def conclude(
     else:
         reason = Reason.checked
     page = read(answer)
+    detail = verdict.detail or (page.title or "" if reason is Reason.sitemap else "")
     return Outcome(
-        claim, State.done, reason, verdict.detail,
+        claim, State.done, reason, detail,
         visit=Visit(now, answer, page),
         discoveries=steps.gate.admit(page, claim),
         at=now, timings=timings,

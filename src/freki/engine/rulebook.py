@@ -10,7 +10,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from freki.admit.robots import Access, Group, access, parse
+from freki.admit.robots import MAX_BODY, Access, Group, access, parse
 from freki.messages import Claim, Failure, HostRules, Reason, Via
 from freki.steps import Fetch
 from freki.url import join, split
@@ -24,9 +24,10 @@ MAX_REDIRECTS = 5
 # A host whose rules cannot be read is asked again after these pauses, and then left alone.
 PAUSES = (10.0, 30.0, 90.0, 300.0)
 
-# Hosts whose rules are in memory. One that fell out is read from the ledger with its next
-# claims, or asked again.
+# Hosts whose rules are in memory, and bytes of their files: parsed they take up to 25 times as
+# much. A host that fell out is read from the ledger with its next claims, or asked again.
 MAX_KNOWN = 8192
+MAX_KNOWN_BYTES = 8 * 2**20
 
 
 class Welcome(Enum):
@@ -88,6 +89,7 @@ class Rulebook(NoRulebook):
         self._agent = agent.partition("/")[0].strip().lower()
         self._clock = clock
         self._known: dict[str, _Known] = {}
+        self._bytes = 0
         self._asking: dict[str, asyncio.Future[HostRules | Failure]] = {}
 
     def __repr__(self) -> str:
@@ -147,9 +149,11 @@ class Rulebook(NoRulebook):
         before = self._known.get(origin)
         tries = before.rules.tries if before is not None else 0
         closed = access(answer.status) is Access.disallow_for_now
-        rules = HostRules(
-            host, origin, self._clock(), answer.status, answer.body, tries + 1 if closed else 0
-        )
+        # What no parser reads is not kept either.
+        readable = access(answer.status) is Access.use_body
+        body = answer.body[:MAX_BODY] if readable else b""
+        tries = tries + 1 if closed else 0
+        rules = HostRules(host, origin, self._clock(), answer.status, body, tries)
         self._learn(rules)
         return rules
 
@@ -164,9 +168,13 @@ class Rulebook(NoRulebook):
         group = None
         if access(rules.status) is Access.use_body:
             group = parse(rules.body).for_agent(self._agent)
-        if len(self._known) >= MAX_KNOWN:
-            del self._known[next(iter(self._known))]
+        if (before := self._known.pop(rules.origin, None)) is not None:
+            self._bytes -= len(before.rules.body)
         self._known[rules.origin] = _Known(rules, group)
+        self._bytes += len(rules.body)
+        while len(self._known) > MAX_KNOWN or (self._bytes > MAX_KNOWN_BYTES and len(self._known) > 1):
+            oldest = self._known.pop(next(iter(self._known)))
+            self._bytes -= len(oldest.rules.body)
 
 
 def _unreadable(rules: HostRules, now: float) -> Answer:

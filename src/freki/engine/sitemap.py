@@ -9,7 +9,7 @@ USUAL_PRIORITY = 0.5
 
 
 def read_sitemap(response: Response) -> Page:
-    """The URLs a sitemap lists, and the sitemaps an index lists."""
+    """The URLs a sitemap lists, and the sitemaps an index lists; its title says what was wrong."""
     if response.status in (301, 302, 303, 307, 308):
         target = join(response.url, response.header("location") or "")
         return Page([Link(target, via=Via.sitemap_file)] if target else [])
@@ -18,7 +18,8 @@ def read_sitemap(response: Response) -> Page:
     sitemap = read(response.body)
     links = [_link(response.url, entry, Via.sitemap_file) for entry in sitemap.children]
     links += [_link(response.url, entry, Via.sitemap) for entry in sitemap.entries]
-    return Page(list({link.url: link for link in links if link.url}.values()))
+    distinct = list({link.url: link for link in links if link.url}.values())
+    return Page(distinct, title=sitemap.problem and f"sitemap: {sitemap.problem}")
 
 
 def _link(base: str, entry: Entry, via: Via) -> Link:

@@ -1,0 +1,163 @@
+"""How alike are two pages, and does a pattern of URLs still bring anything new?
+
+Pure and deterministic. Asked only for pages of patterns that grew suspiciously large, and there
+for a sample, so a fifth of a millisecond for 20 KB of text is cheap enough.
+
+A page is the set of its phrases: what stands between two marks, numbers or ends of line. Cutting
+at numbers makes them all alike, and names of months and weekdays are left out, so an empty May
+and an empty June are the same page. Each phrase is a shingle that begins and ends where the
+text does, so an inserted word changes one shingle, as it would not with shingles of fixed length.
+"""
+
+import sys
+from array import array
+from binascii import crc32
+from collections.abc import Iterable
+
+# Bits in which two fingerprints of 64 may differ: about one phrase in a hundred does.
+NEAR = 3
+
+# Phrases of a page that are compared; of more, those with the smallest hashes. 4 KB per pattern.
+MAX_PHRASES = 1024
+
+# A longer phrase is cut after every so many words: not every script has marks.
+LONG_PHRASE = 120  # bytes
+_WORDS = 8
+
+# Looks that the verdict on a pattern is made of, and how many of them must have shown nothing
+# new. A site that really has nine duplicates in ten stays below with 44 windows in 100.
+WINDOW = 24
+DULL = 22
+
+# Pages that may go by without a look, once a pattern has proven itself.
+MAX_PERIOD = 32
+
+_DATES = frozenset(
+    word.encode()
+    for word in """
+    january february march april may june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec
+    monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
+    mo tu we th fr sa su m t w f s
+    januar februar märz mai juni juli oktober dezember
+    montag dienstag mittwoch donnerstag freitag samstag sonntag di mi do so
+    janvier février mars avril juin juillet août septembre octobre novembre décembre
+    lundi mardi mercredi jeudi vendredi samedi dimanche
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+    lunes martes miércoles jueves viernes sábado domingo
+    """.split()
+)
+
+# Letters of ASCII in lower case; everything else of ASCII but blank and apostrophe ends a phrase.
+_ENDS = bytes(
+    byte if byte > 127 or chr(byte) in " '" else ord(chr(byte).lower())
+    if chr(byte).isalpha() else 10
+    for byte in range(256)
+)
+_WIDE_ENDS = "。、，！？…“”—"
+
+# Spreads a hash of 32 bits over 64. Near 2**32, so that the highest bit is as often set as not.
+_SPREAD = 0xF1357AEB
+_LANE = (1).to_bytes(8, "little")
+
+
+def phrases(text: str) -> frozenset[int]:
+    """The page as a set of hashed phrases, numbers and dates left out."""
+    for mark in _WIDE_ENDS:
+        text = text.replace(mark, "\n")
+    pieces = text.encode("utf-8", "replace").translate(_ENDS).split(b"\n")
+    distinct = set(map(bytes.strip, pieces)) - _DATES
+    distinct.discard(b"")
+    for phrase in [phrase for phrase in distinct if len(phrase) > LONG_PHRASE]:
+        words = phrase.split()
+        distinct.update(
+            b" ".join(words[start : start + _WORDS]) for start in range(0, len(words), _WORDS)
+        )
+        distinct.discard(phrase)
+    hashes = set(map(crc32, distinct))
+    return frozenset(hashes if len(hashes) <= MAX_PHRASES else sorted(hashes)[:MAX_PHRASES])
+
+
+def simhash(text: str) -> int:
+    """64 bits, of which few differ between pages that are nearly the same."""
+    return fingerprint(phrases(text))
+
+
+def fingerprint(hashes: Iterable[int]) -> int:
+    """`simhash` of phrases: in each bit, what most of them have there."""
+    # All hashes side by side in one number, so that a bit of all is counted by one operation.
+    lanes = array("Q", hashes)
+    wide = int.from_bytes(lanes.tobytes(), sys.byteorder) * _SPREAD
+    mask = int.from_bytes(_LANE * len(lanes), "little")
+    votes = ((wide >> bit & mask).bit_count() for bit in range(64))
+    return sum(1 << bit for bit, count in enumerate(votes) if count * 2 > len(lanes))
+
+
+def distance(one: int, other: int) -> int:
+    """The number of bits in which two fingerprints differ: 32 on average where nothing is alike."""
+    return (one ^ other).bit_count()
+
+
+class Novelty:
+    """What the pages of one pattern said, and whether they still say anything new. 1 to 5 KB.
+
+    What a page says is what it adds to the common frame of the pattern: navigation of a thousand
+    phrases around a product of ten would otherwise make all products near duplicates.
+    """
+
+    __slots__ = ("_frame", "_history", "_looks", "_missing", "_passed", "_period", "_prints", "earned")
+
+    def __init__(self) -> None:
+        self._frame = array("I")  # phrases that all pages share
+        self._prints = array("Q")  # of what the last pages added to it
+        self._history = 0  # a bit per look, 1 where it showed nothing new
+        self._missing = 0  # a bit per look, 1 where it showed the page for what is missing
+        self._looks = 0
+        self._passed = 0  # pages since the last look
+        self._period = 1
+        self.earned = 0  # pages that were new, those between two looks counted like the later one
+
+    def __repr__(self) -> str:
+        return f"<Novelty looks={self._looks} {self._history:0{WINDOW}b} earned={self.earned}>"
+
+    @property
+    def is_dull(self) -> bool:
+        """Nearly all of the last pages showed nothing new."""
+        return self._history.bit_count() >= DULL
+
+    @property
+    def is_proven(self) -> bool:
+        """Most of the last pages, at least a few, were new."""
+        return self._looks >= 4 and self._history.bit_count() * 2 < min(self._looks, WINDOW)
+
+    @property
+    def is_missing(self) -> bool:
+        """Most of the last pages were what the host shows for a path that does not exist."""
+        return self._missing.bit_count() * 2 > WINDOW
+
+    def wants(self, name: int) -> bool:
+        """Shall this page be looked at?
+
+        `name` is a number that copies of a page under other URLs share, so that they are looked
+        at together: a sample that knows no page twice would never see that all are copies.
+        """
+        self._passed += 1
+        period = self._period
+        same = name % period == 0 and self._passed * 8 >= period
+        return same or self._passed >= period * 4
+
+    def learn(self, page: frozenset[int], *, known: bool, missing: bool, tolerance: int) -> None:
+        """Take in a page. `known` says that it is, whatever it adds; it does if it adds at most
+        `tolerance` phrases."""
+        added = self._added(page)
+        print_ = fingerprint(added)
+        dull = known or missing or len(added) <= tolerance or self._is_near(print_)
+        if not dull:
+            self.earned += max(1, self._passed)
+            self._remember(print_)
+        self._history = (self._history << 1 | dull) & (1 << WINDOW) - 1
+        self._missing = (self._missing << 1 | missing) & (1 << WINDOW) - 1
+        self._looks += 1
+        self._passed = 0
+        if self._looks >= WINDOW:
+            self._period = 1 if dull else min(self._period * 2, MAX_PERIOD)
