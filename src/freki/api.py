@@ -13,6 +13,7 @@ from contextlib import aclosing, closing, contextmanager
 from pathlib import Path
 
 from freki import config
+from freki.admit.scope import Scope
 from freki.engine.build import worker
 from freki.engine.crawl import Ending
 from freki.errors import BadConfig, BadInput
@@ -39,6 +40,7 @@ async def crawl(
     store that were fetched ahead and never yielded.
     """
     settings = config.settings(_layer(options))
+    Scope(settings.scope, ())  # raises for a wrong pattern before a store is made
     seeds = [parse(url) for url in urls]
     if not seeds:
         raise BadInput("crawl needs at least one URL")

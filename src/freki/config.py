@@ -240,7 +240,10 @@ def from_environment(environment: Mapping[str, str]) -> Layer:
             continue
         option = known.get(variable)
         if option is None:
-            raise BadConfig(f"unknown variable {variable}{nearest(variable, known)}")
+            # Without the prefix: all our variables share it, so it would make any two alike.
+            words = {name.removeprefix("FREKI_"): name for name in known}
+            near = nearest(variable.removeprefix("FREKI_"), words)
+            raise BadConfig(f"unknown variable {variable}{near.replace('mean ', 'mean FREKI_')}")
         several = typing.get_origin(option.type) is tuple
         layer.setdefault(option.part, {})[option.name] = text.split() if several else text
     return layer

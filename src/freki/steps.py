@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from freki.messages import Batch, Claim, Discovery, Failure, HostWork, Page, Reason, Response
+from freki.messages import Batch, Claim, Discovery, Failure, HostRest, HostWork, Page, Reason, Response
 
 Fetch = Callable[[Claim], Awaitable[Response | Failure]]
 """Gets the bytes of one URL. Redirects are answers like any other. Never raises for what the web
@@ -82,8 +82,19 @@ class Ledger(Protocol):
         """Give back every claim and host that is still held."""
         ...
 
-    def claim(self, session: Session, now: float, hosts: int, refill: Sequence[int]) -> Work:
-        """Lease URLs: of up to `hosts` further hosts, and of hosts in `refill` already held."""
+    def claim(
+        self,
+        session: Session,
+        now: float,
+        hosts: int,
+        refill: Sequence[HostRest],
+        full: Sequence[int] = (),
+    ) -> Work:
+        """Lease URLs: of up to `hosts` further hosts, and of hosts in `refill` already held.
+
+        A host in `refill` that gives nothing is let go. Hosts in `full` are left out: the worker
+        has enough of them in hand.
+        """
         ...
 
     def commit(self, session: Session, batch: Batch) -> None:

@@ -42,11 +42,14 @@ def parse(text: str) -> str:
     except (ValueError, UnicodeError):
         raise BadUrl(f"not a valid URL: {text!r}{_hint(text)}") from None
     if parsed.protocol not in ("http:", "https:"):
-        scheme = parsed.protocol.rstrip(":")
-        raise BadUrl(f"{text!r} has the scheme {scheme!r}; Freki crawls http and https{_hint(text)}")
+        scheme = f"has the scheme {parsed.protocol.rstrip(':')!r}"
+        raise BadUrl(f"{text!r} {scheme}; Freki crawls http and https{_hint(text)}")
     if parsed.username or parsed.password:
         raise BadUrl("a URL with a user name or password in it would end up in logs and stores")
-    return parsed.href.partition("#")[0]
+    url = parsed.href.partition("#")[0]
+    if len(url) > MAX_LENGTH:
+        raise BadUrl(f"encoded, this URL has {len(url)} characters; the limit is {MAX_LENGTH}")
+    return url
 
 
 def _hint(text: str) -> str:
@@ -58,7 +61,7 @@ def _hint(text: str) -> str:
 
 def join(base: str, href: str) -> str | None:
     """The URL that `href` on page `base` leads to, or None where that is no http(s) page."""
-    if len(href) > MAX_LENGTH:
+    if _least_length(href) > MAX_LENGTH:
         return None
     try:
         url = _ada_join(base, href)
@@ -70,8 +73,21 @@ def join(base: str, href: str) -> str | None:
     if cut >= 0:
         url = url[:cut]
     if "@" in url and "@" in split(url).origin:
-        return _without_credentials(url)
+        url = _without_credentials(url)
     return url if len(url) <= MAX_LENGTH else None
+
+
+def _least_length(href: str) -> int:
+    """No URL made of this can be shorter, unless what is long in it is the fragment.
+
+    A character beyond ASCII takes six at least. To look first is worth it: a
+    host name of 8,000 combining marks takes the parser 14 ms, and a page holds
+    a thousand of them.
+    """
+    if href.isascii():
+        return len(href)
+    plain = len(href.encode("ascii", "ignore"))
+    return plain + 6 * (len(href) - plain)
 
 
 def _without_credentials(url: str) -> str:

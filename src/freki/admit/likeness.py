@@ -25,36 +25,38 @@ LONG_PHRASE = 120  # bytes
 _WORDS = 8
 
 # Looks that the verdict on a pattern is made of, and how many of them must have shown nothing
-# new. A site that really has nine duplicates in ten stays below with 44 windows in 100.
+# new. Where six pages in ten are duplicates, one window in 1,500 looks so by chance.
 WINDOW = 24
 DULL = 22
+_ALL = (1 << WINDOW) - 1
+
+# Phrases that a page adds are many only where pages have little in common; these tell as much.
+_SAMPLED = 256
 
 # Pages that may go by without a look, once a pattern has proven itself.
 MAX_PERIOD = 32
 
-_DATES = frozenset(
-    word.encode()
-    for word in """
-    january february march april may june july august september october november december
-    jan feb mar apr jun jul aug sep sept oct nov dec
-    monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
-    mo tu we th fr sa su m t w f s
-    januar februar märz mai juni juli oktober dezember
-    montag dienstag mittwoch donnerstag freitag samstag sonntag di mi do so
-    janvier février mars avril juin juillet août septembre octobre novembre décembre
-    lundi mardi mercredi jeudi vendredi samedi dimanche
-    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
-    lunes martes miércoles jueves viernes sábado domingo
-    """.split()
-)
+# Months and days of the week in English, German, French and Spanish.
+_NAMES = """
+january february march april may june july august september october november december
+jan feb mar apr jun jul aug sep sept oct nov dec
+monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
+mo tu we th fr sa su m t w f s
+januar februar märz mai juni juli oktober dezember
+montag dienstag mittwoch donnerstag freitag samstag sonntag di mi do so
+janvier février mars avril juin juillet août septembre octobre novembre décembre
+lundi mardi mercredi jeudi vendredi samedi dimanche
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+lunes martes miércoles jueves viernes sábado domingo
+"""
+_DATES = frozenset(_NAMES.encode().split())
 
-# Letters of ASCII in lower case; everything else of ASCII but blank and apostrophe ends a phrase.
+# What ends a phrase: all of ASCII but letters, blank and apostrophe, and marks from elsewhere.
 _ENDS = bytes(
-    byte if byte > 127 or chr(byte) in " '" else ord(chr(byte).lower())
-    if chr(byte).isalpha() else 10
+    byte if byte > 127 or chr(byte).isalpha() or chr(byte) in " '" else ord("\n")
     for byte in range(256)
 )
-_WIDE_ENDS = "。、，！？…“”—"
+_WIDE_ENDS = "\u3001\u3002\uff01\uff0c\uff1f\u2014\u201c\u201d\u2026"
 
 # Spreads a hash of 32 bits over 64. Near 2**32, so that the highest bit is as often set as not.
 _SPREAD = 0xF1357AEB
@@ -65,7 +67,7 @@ def phrases(text: str) -> frozenset[int]:
     """The page as a set of hashed phrases, numbers and dates left out."""
     for mark in _WIDE_ENDS:
         text = text.replace(mark, "\n")
-    pieces = text.encode("utf-8", "replace").translate(_ENDS).split(b"\n")
+    pieces = text.encode("utf-8", "replace").lower().translate(_ENDS).split(b"\n")
     distinct = set(map(bytes.strip, pieces)) - _DATES
     distinct.discard(b"")
     for phrase in [phrase for phrase in distinct if len(phrase) > LONG_PHRASE]:
@@ -105,7 +107,16 @@ class Novelty:
     phrases around a product of ten would otherwise make all products near duplicates.
     """
 
-    __slots__ = ("_frame", "_history", "_looks", "_missing", "_passed", "_period", "_prints", "earned")
+    __slots__ = (
+        "_frame",
+        "_history",
+        "_looks",
+        "_missing",
+        "_passed",
+        "_period",
+        "_prints",
+        "earned",
+    )
 
     def __init__(self) -> None:
         self._frame = array("I")  # phrases that all pages share
@@ -146,17 +157,41 @@ class Novelty:
         same = name % period == 0 and self._passed * 8 >= period
         return same or self._passed >= period * 4
 
-    def learn(self, page: frozenset[int], *, known: bool, missing: bool, tolerance: int) -> None:
-        """Take in a page. `known` says that it is, whatever it adds; it does if it adds at most
-        `tolerance` phrases."""
+    def learn(self, page: frozenset[int], tolerance: int) -> None:
+        """Take in a page. It says something new if it adds more than `tolerance` phrases to the
+        frame, and not those of one of the last pages."""
         added = self._added(page)
-        print_ = fingerprint(added)
-        dull = known or missing or len(added) <= tolerance or self._is_near(print_)
-        if not dull:
-            self.earned += max(1, self._passed)
-            self._remember(print_)
-        self._history = (self._history << 1 | dull) & (1 << WINDOW) - 1
-        self._missing = (self._missing << 1 | missing) & (1 << WINDOW) - 1
+        print_ = fingerprint(sorted(added)[:_SAMPLED])
+        if len(added) <= tolerance or self._is_near(print_):
+            self._note(dull=True)
+            return
+        self.earned += max(1, self._passed)
+        if len(self._prints) == WINDOW:
+            del self._prints[0]
+        self._prints.append(print_)
+        self._note(dull=False)
+
+    def repeat(self) -> None:
+        """Take in a page that is known from elsewhere."""
+        self._note(dull=True)
+
+    def miss(self) -> None:
+        """Take in the page that the host shows for what does not exist."""
+        self._note(dull=True, missing=True)
+
+    def _added(self, page: frozenset[int]) -> frozenset[int]:
+        frame = self._frame
+        shared = page.intersection(frame)
+        # An empty frame, or a page from another one: this page is the first guess of a new one.
+        self._frame = array("I", page if len(shared) * 2 < len(frame) or not frame else shared)
+        return page - shared
+
+    def _is_near(self, print_: int) -> bool:
+        return any(distance(print_, other) <= NEAR for other in self._prints)
+
+    def _note(self, *, dull: bool, missing: bool = False) -> None:
+        self._history = (self._history << 1 | dull) & _ALL
+        self._missing = (self._missing << 1 | missing) & _ALL
         self._looks += 1
         self._passed = 0
         if self._looks >= WINDOW:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from freki import config
+from freki.admit.scope import Scope
 from freki.cli.exits import Exit
 from freki.cli.options import Parser, add_settings, add_store, settings_of
 from freki.cli.output import counted, harmless
@@ -65,7 +66,8 @@ def run(_command: str, words: list[str]) -> int:
         config.from_environment(os.environ),
         config.from_flags(settings_of(arguments)),
     ]
-    config.settings(*layers)  # wrong options are told before a store is made
+    settings = config.settings(*layers)  # wrong options are told before a store is made
+    Scope(settings.scope, ())
     seeds, bad = _seeds(arguments)
     name = arguments.name or (crawls.default_name(seeds[0]) if seeds else None)
     if name is None and bad:
@@ -74,8 +76,7 @@ def run(_command: str, words: list[str]) -> int:
         raise BadInput("which site? give a URL, as in: freki crawl https://example.com")
     if not CRAWL_NAME.fullmatch(name):
         raise BadInput("a name has 1 to 100 characters, without slashes and control characters")
-    durability = config.settings(*layers).keeping.durability
-    with closing(open_store(arguments.store, durability=durability)) as db:
+    with closing(open_store(arguments.store, durability=settings.keeping.durability)) as db:
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
             return _say_it_is_over(db, name, arguments)

@@ -52,14 +52,14 @@ class Silent:
     async def watch(self, worker: Worker, pulse: Pulse) -> None:
         try:
             while True:
-                await self._show(worker, pulse.statistics())
+                await self._show(worker, pulse)
         finally:
             self.pages = pulse.statistics().pages
 
     def say(self, text: str) -> None:
         """Silence."""
 
-    async def _show(self, _worker: Worker, _beat: Beat) -> None:
+    async def _show(self, _worker: Worker, _pulse: Pulse) -> None:
         await asyncio.sleep(LINE_SECONDS)
 
 
@@ -75,9 +75,11 @@ class Lines(Silent):
         with suppress(OSError):  # a log that nobody takes any more does not end a crawl
             print(text, file=sys.stderr, flush=True)
 
-    async def _show(self, worker: Worker, beat: Beat) -> None:
-        self._speed.note(beat.pages)
+    async def _show(self, worker: Worker, pulse: Pulse) -> None:
+        self._speed.note(pulse.statistics().pages)
         await asyncio.sleep(LINE_SECONDS)
+        beat = pulse.statistics()
+        self._speed.note(beat.pages)
         self.say(
             f"{beat.pages:,} pages, {self._speed.rate():,.1f}/s, {worker.work.open:,} to do, "
             f"{beat.failed:,} failed, {size(beat.wire_bytes)}"

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from enum import StrEnum
+from itertools import takewhile
 
 from freki.engine.journey import Steps, journey
 from freki.errors import LeaseLost, StoreError
@@ -21,8 +22,14 @@ LOW_WATER = 64
 # Seconds after which a worker with nothing to do looks again: others may have found links.
 LOOK_AGAIN = 1.0
 
+# Seconds after which a journey counts as stalled, how often that is looked at, and how many
+# stalled ones there may be for each that is not.
+STALLED = 2.0
+STALL_CHECK = 0.25
+MOST_STALLED = 7
+
 # Keeps a loop that waits for a date from spinning on the clock's resolution.
-SHORTEST_WAIT = 0.001
+SHORTEST_WAIT = 0.01
 
 
 class Ending(StrEnum):
@@ -105,11 +112,11 @@ class Worker:
 
     async def _crawl(self, group: asyncio.TaskGroup) -> Ending:
         agenda = self._steps.agenda
-        travels: set[asyncio.Task[None]] = set()
+        travels = Travels(self._connections)
         while True:
             self._changed.clear()
             if self._stop_at is not None:
-                await self._drained(travels, self._stop_at)
+                await travels.drained(max(0.0, self._stop_at - self._steps.clock()))
                 return Ending.interrupted
             self._send_out(group, travels)
             if not agenda.active and not agenda.waiting and not self._claiming:
@@ -118,21 +125,19 @@ class Worker:
             elif self._wants_claims():
                 self._claiming = True
                 group.create_task(self._claim(), name="claim")
-            await self._wait()
+            await self._wait(travels)
 
-    def _send_out(self, group: asyncio.TaskGroup, travels: set[asyncio.Task[None]]) -> None:
+    def _send_out(self, group: asyncio.TaskGroup, travels: "Travels") -> None:
         """Start a journey for every claim that may go out now."""
         agenda, now = self._steps.agenda, self._steps.clock()
-        while len(travels) < self._connections and self._stop_at is None:
+        while travels.has_room(now) and self._stop_at is None:
             claim = agenda.take(now)
             if claim is None:
                 return
-            travel = group.create_task(self._travel(claim, group, travels))
-            travels.add(travel)
-            travel.add_done_callback(travels.discard)
+            travels.add(group.create_task(self._travel(claim, group, travels)), now)
 
     async def _travel(
-        self, claim: Claim, group: asyncio.TaskGroup, travels: set[asyncio.Task[None]]
+        self, claim: Claim, group: asyncio.TaskGroup, travels: "Travels"
     ) -> None:
         await journey(claim, self._steps)
         # The next one starts here; the loop wakes only when there is more to do than that.
@@ -147,9 +152,14 @@ class Worker:
             return False
         if agenda.is_hungry:
             return True
-        if self._steps.clock() < self._claim_after:
+        now = self._steps.clock()
+        if now < self._claim_after:
             return False
-        return agenda.hosts < MAX_HOSTS if self._exclusive else agenda.waiting < LOW_WATER
+        if self._exclusive:
+            return agenda.hosts < MAX_HOSTS
+        # What waits for a slow host must not keep others from being claimed.
+        next_at = agenda.next_at()
+        return agenda.waiting < LOW_WATER or next_at is None or next_at > now
 
     async def _claim(self) -> Work:
         agenda, ledger = self._steps.agenda, self._steps.ledger
@@ -158,7 +168,7 @@ class Worker:
         if self._exclusive:
             room = min(room, MAX_HOSTS - agenda.hosts)
         self._claim_after = now = self._steps.clock()
-        work = await ledger.claim(room, refill)
+        work = await ledger.claim(room, refill, agenda.full(LOW_WATER))
         agenda.add(work.hosts)
         for of_host in work.hosts:
             if of_host.rules is not None:
@@ -166,7 +176,7 @@ class Worker:
         agenda.drop(rest.host for rest in refill)
         if len(work.hosts) < room:  # all there is for now; a commit or a date brings more
             soon = now + LOOK_AGAIN
-            self._claim_after = max(self._claim_after, min(work.next_due or soon, soon))
+            self._claim_after = max(now + SHORTEST_WAIT, min(work.next_due or soon, soon))
         self.work = work
         self._claiming = False
         self._changed.set()
@@ -193,23 +203,16 @@ class Worker:
             return Ending.limited
         return None
 
-    async def _wait(self) -> None:
+    async def _wait(self, travels: "Travels") -> None:
         """Until something changed, a host has rested, or it is time to look again."""
         agenda, now = self._steps.agenda, self._steps.clock()
         until = max(self._claim_after, now + SHORTEST_WAIT)
         next_at = agenda.next_at()
-        if next_at is not None and agenda.active < self._connections:
-            until = min(until, next_at)
+        if next_at is not None:
+            until = min(until, next_at) if travels.has_room(now) else now + STALL_CHECK
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, until - now)):
                 await self._changed.wait()
-
-    async def _drained(self, travels: set[asyncio.Task[None]], until: float) -> None:
-        """Let journeys end until the deadline; the URLs of the others stay ours to give back."""
-        if travels:
-            await asyncio.wait(travels, timeout=max(0.0, until - self._steps.clock()))
-        for travel in travels:
-            travel.cancel()
 
     async def _renew(self) -> None:
         while True:
@@ -219,6 +222,45 @@ class Worker:
     def _on_commit(self) -> None:
         self._claim_after = 0.0
         self._changed.set()
+
+
+class Travels:
+    """The journeys under way.
+
+    One that has been on its way for long mostly waits for a host that stalls. It holds a socket
+    and nothing else, so it does not count against the limit: five hundred hosts that never
+    answer would keep all others from being asked.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._started: dict[asyncio.Task[None], float] = {}  # the oldest first
+        self._stalled = 0
+        self._counted_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Travels {len(self._started)} stalled={self._stalled}>"
+
+    def add(self, travel: asyncio.Task[None], now: float) -> None:
+        self._started[travel] = now
+        travel.add_done_callback(self._started.pop)
+
+    def has_room(self, now: float) -> bool:
+        under_way = len(self._started)
+        if under_way < self._limit:
+            return True
+        if now - self._counted_at > STALL_CHECK:
+            self._counted_at = now
+            late = takewhile(lambda started: started < now - STALLED, self._started.values())
+            self._stalled = sum(1 for _ in late)
+        return under_way < self._limit + min(self._stalled, MOST_STALLED * self._limit)
+
+    async def drained(self, seconds: float) -> None:
+        """Let journeys end until the deadline; the URLs of the others stay ours to give back."""
+        if self._started:
+            await asyncio.wait(self._started, timeout=seconds)
+        for travel in self._started:
+            travel.cancel()
 
 
 def _first(errors: BaseException) -> BaseException:

@@ -54,11 +54,7 @@ def judge(
         detail = f"status {answer.status}"
         return Verdict(Reason.http_error, detail, retry_at=now + _backoff(claim, chance))
     if answer.status in REDIRECTS:
-        target = answer.header("location")
-        if not target or join(answer.url, target) is None:
-            detail = f"status {answer.status} leads to {target or 'nowhere'}"
-            return Verdict(Reason.bad_redirect, detail, failed=True)
-        return Verdict(Reason.redirect, target)
+        return _of_redirect(answer)
     if answer.status >= 400:
         return Verdict(Reason.http_error, f"status {answer.status}")
     return Verdict(Reason.ok)
@@ -87,6 +83,14 @@ def _of_strain(
         return Verdict(Reason.http_error, detail, pause_until=until)
     retry_at = until + _backoff(claim, chance) / 10
     return Verdict(Reason.http_error, detail, retry_at=retry_at, pause_until=until)
+
+
+def _of_redirect(answer: Response) -> Verdict:
+    target = answer.header("location")
+    if not target or join(answer.url, target) is None:
+        detail = f"status {answer.status} leads to {target or 'nowhere'}"
+        return Verdict(Reason.bad_redirect, detail, failed=True)
+    return Verdict(Reason.redirect, target)
 
 
 def retry_after(value: str | None, now: float) -> float | None:

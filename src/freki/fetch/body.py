@@ -9,6 +9,9 @@ MAX_HEADERS = 1000
 # Header values are bytes on the wire; RFC 9110 5.5 allows the upper half as opaque data.
 _HEADER_CODEC = "latin-1"
 
+# What may stand around a value; `str.strip` would also take the last byte of a UTF-8 "à".
+_BLANKS = " \t\r\n"
+
 # Nobody reads what a redirect says beside its Location. Less than this is read all the same,
 # because then the connection can be used again.
 _REDIRECT_BYTES = 2**16
@@ -34,7 +37,12 @@ class Intake:
         self.enough = False  # all that was wanted is here, and we ended the transfer
 
     def header(self, line: bytes) -> None:
-        """A status line begins a new block: answers like 103 come before the real one."""
+        """A status line begins a new block: answers like 103 come before the real one.
+
+        What comes after the body is not mixed with what came before it: RFC 9110 6.5.1.
+        """
+        if self.size:
+            return
         if line.startswith(b"HTTP/"):
             self._lines.clear()
             self._status_line = line
@@ -76,14 +84,15 @@ class Intake:
         """Names lower-cased, in order of arrival; lines that are no header are left out."""
         found: list[tuple[str, str]] = []
         for line in self._lines:
-            name, colon, value = line.decode(_HEADER_CODEC).partition(":")
-            if line[:1] in b" \t" and line.strip():
+            text = line.decode(_HEADER_CODEC)
+            name, colon, value = text.partition(":")
+            if text.startswith((" ", "\t")):
                 # RFC 9112 5.2: an obsolete folded line continues the one before.
-                if found:
+                if found and text.strip(_BLANKS):
                     name, value = found[-1]
-                    found[-1] = (name, f"{value} {line.decode(_HEADER_CODEC).strip()}")
-            elif colon:
-                found.append((name.strip().lower(), value.strip()))
+                    found[-1] = (name, f"{value} {text.strip(_BLANKS)}")
+            elif colon and name.strip(_BLANKS):
+                found.append((name.strip(_BLANKS).lower(), value.strip(_BLANKS)))
         return tuple(found)
 
     def response(

@@ -9,7 +9,6 @@ import socket
 from functools import lru_cache
 from pathlib import Path
 
-
 _UNKNOWN = "?"
 
 

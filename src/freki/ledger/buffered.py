@@ -74,8 +74,11 @@ class Buffered:
     async def renew(self) -> None:
         await self._in_thread(self._ledger.renew, self._held, self._clock())
 
-    async def claim(self, hosts: int, refill: Sequence[HostRest]) -> Work:
-        return await self._in_thread(self._ledger.claim, self._held, self._clock(), hosts, refill)
+    async def claim(
+        self, hosts: int, refill: Sequence[HostRest], full: Sequence[int] = ()
+    ) -> Work:
+        claim = self._ledger.claim
+        return await self._in_thread(claim, self._held, self._clock(), hosts, refill, full)
 
     async def room(self) -> None:
         """Wait until there is room for an outcome."""

@@ -188,6 +188,10 @@ class Agenda:
         """Hosts whose claims are used up, with the rest they must keep."""
         return [host.rest() for host in self._hungry.values()]
 
+    def full(self, most: int) -> list[int]:
+        """Hosts that need no further claims for now."""
+        return [host.id for host in self._hosts.values() if len(host.claims) >= most]
+
     def drop(self, hosts: Iterable[int]) -> None:
         """Forget hosts that the ledger let go."""
         for host in hosts:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead, this_machine, this_process
@@ -95,21 +95,29 @@ class SqliteLedger:
         with self._writing():
             self._release(session.id, now, untried=True)
 
-    def claim(self, session: Session, now: float, hosts: int, refill: Sequence[HostRest]) -> Work:
+    def claim(
+        self,
+        session: Session,
+        now: float,
+        hosts: int,
+        refill: Sequence[HostRest],
+        full: Sequence[int] = (),
+    ) -> Work:
+        left_out = json.encode(full).decode()
         with self._writing():
             self._hold(session)
             self._rest(refill)
             waiting, leased, stored = self._db.execute(SQL["counts"], (self._crawl,)).fetchone()
             room = _room(self._terms.max_pages, leased + stored)
             work: list[HostWork] = []
-            for host in self._candidates(now, hosts if room > 0 else 0, refill):
+            for host in self._candidates(now, hosts if room > 0 else 0, refill, left_out):
                 of_host = self._take(session, now, host, room)
                 room -= len(of_host.claims)
                 if of_host.claims:
                     work.append(of_host)
             taken = sum(len(of_host.claims) for of_host in work)
             self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
-            (next_due,) = self._db.execute(SQL["next_due"], (self._crawl,)).fetchone()
+            (next_due,) = self._db.execute(SQL["next_due"], (self._crawl, left_out)).fetchone()
         next_due = next_due if room > 0 else None  # a date would say that waiting for it helps
         return Work(work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0)
 
@@ -172,11 +180,13 @@ class SqliteLedger:
 
     # Claims
 
-    def _candidates(self, now: float, hosts: int, refill: Sequence[HostRest]) -> list[HostRow]:
+    def _candidates(
+        self, now: float, hosts: int, refill: Sequence[HostRest], left_out: str
+    ) -> list[HostRow]:
         held = [
             self._db.execute(SQL["host_of_id"], (rest.host,)).fetchone() for rest in refill
         ]
-        due = self._db.execute(SQL["hosts_due"], (self._crawl, now, hosts)).fetchall()
+        due = self._db.execute(SQL["hosts_due"], (self._crawl, now, hosts, left_out)).fetchall()
         return held + due
 
     def _take(self, session: Session, now: float, host: HostRow, room: float) -> HostWork:

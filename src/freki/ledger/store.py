@@ -51,7 +51,8 @@ def translated(store: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreUnreachable(f"{store}: {_ADVICE[StoreUnreachable]} ({error.strerror})") from error
+        advice = _ADVICE[StoreUnreachable]
+        raise StoreUnreachable(f"{store}: {advice} ({error.strerror})") from error
     except sqlite3.Error as error:
         kind = _ERRORS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
         if kind is None and isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
@@ -93,8 +94,7 @@ def read_store(path: Path) -> sqlite3.Connection:
         _refuse_foreign_files(path)
         db = _connect(f"file:{_quoted(path)}?mode=ro")
         try:
-            if _check_version(db, path) < VERSION:
-                raise StoreUnreachable(f"{path}: the store is not complete yet; crawl first")
+            _refuse_older(_check_version(db, path), path)
         except BaseException:
             db.close()
             raise
@@ -119,7 +119,13 @@ def _connect(name: str) -> sqlite3.Connection:
 
 def _refuse_nothing(path: Path) -> None:
     if not path.exists():
-        raise StoreUnreachable(f"{path}: there is no store here; crawl first, or name it by --store")
+        raise StoreUnreachable(f"{path}: there is no store here; crawl first, or use --store")
+
+
+def _refuse_older(version: int, path: Path) -> None:
+    """Who only reads cannot migrate; 0 is a store that nobody finished making."""
+    if version < VERSION:
+        raise StoreUnreachable(f"{path}: the store is not of this version yet; crawl first")
 
 
 def _refuse_foreign_files(path: Path) -> None:

@@ -36,6 +36,7 @@ _Kind = Literal["page", "redirect", "missing", "broken", "flaky", "duplicate", "
 _PAGES: tuple[_Kind, ...] = ("page", "flaky", "duplicate")
 _FILES = ("txt", "json", "png", "pdf")
 _IN_HEADERS = 7  # of `_spellings`
+_SENTENCE = 80  # characters, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +134,8 @@ class Web:
             level += 1
         return frozenset(map(self._path, found))
 
-    # What a URL is. Of its 64 bits 0-15 choose the kind, 16-23 one of that kind, 24-29 the
-    # length, 32-43 the title, 44-47 the form of the path and 48-55 whether it has one.
+    # What a URL is, by 64 bits: 0-15 choose the kind, 16-23 one of that kind, 24-28 the length,
+    # 32-41 the title, 44-45 the form of a messy path and 48-55 whether it has one.
 
     def _kind(self, spot: _Spot) -> _Kind:
         roll = _bits(self.seed, spot) & 0xFFFF
@@ -462,8 +463,6 @@ def _sentence(dice: Sequence[int]) -> str:
         count=2 + dice[6] % 97,
     )
 
-
-_SENTENCE = 80  # characters, about
 
 _VOCABULARY = """
 blue borrowed brass bright careful copper crooked distant faded folded forgotten frozen

@@ -30,11 +30,13 @@ WHERE session = ?3;
 -- name: hosts_due
 SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_status, robots_tries
 FROM host
-WHERE crawl = ? AND waiting > 0 AND next_at <= ? AND session IS NULL
-ORDER BY next_at LIMIT ?;
+WHERE crawl = ?1 AND waiting > 0 AND next_at <= ?2 AND session IS NULL
+  AND (?4 = '[]' OR id NOT IN (SELECT value FROM json_each(?4)))
+ORDER BY next_at LIMIT ?3;
 
 -- name: next_due
-SELECT min(next_at) FROM host WHERE crawl = ? AND waiting > 0 AND session IS NULL;
+SELECT min(next_at) FROM host WHERE crawl = ?1 AND waiting > 0 AND session IS NULL
+  AND (?2 = '[]' OR id NOT IN (SELECT value FROM json_each(?2)));
 
 -- name: host_of_id
 SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_status, robots_tries

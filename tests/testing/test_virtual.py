@@ -1,0 +1,87 @@
+import asyncio
+import time
+
+import pytest
+
+from freki.testing.virtual import Stuck, run
+
+
+def test_an_hour_takes_an_hour_by_the_clock_of_the_loop_and_no_time() -> None:
+    async def wait() -> float:
+        loop = asyncio.get_running_loop()
+        before = loop.time()
+        await asyncio.sleep(3600)
+        return loop.time() - before
+
+    began = time.monotonic()
+    assert run(wait()) == 3600
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("start", [0.0, 1_800_000_000.25])
+def test_timers_come_in_order_and_at_their_dates(start: float) -> None:
+    dates: list[float] = []
+
+    async def note(after: float) -> None:
+        await asyncio.sleep(after)
+        dates.append(asyncio.get_running_loop().time() - start)
+
+    async def both() -> None:
+        await asyncio.gather(*(note(after) for after in (0.3, 0.1, 0.2, 0.1)))
+
+    run(both(), start=start)
+    assert dates == pytest.approx([0.1, 0.1, 0.2, 0.3], abs=1e-6)
+
+
+def test_what_is_ready_runs_before_time_goes_on() -> None:
+    async def spin() -> float:
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        return asyncio.get_running_loop().time()
+
+    assert run(spin()) == 0
+
+
+def test_a_timeout_is_exact() -> None:
+    async def give_up() -> float:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(2.5):
+                await asyncio.sleep(1000)
+        return asyncio.get_running_loop().time()
+
+    assert run(give_up()) == 2.5
+
+
+def test_waiting_for_nothing_is_an_error_and_no_hang() -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        run(wait(), limit=10)
+
+
+def test_without_any_timer_the_loop_says_that_it_is_stuck() -> None:
+    async def wait() -> None:
+        asyncio.timeout(None)
+        await asyncio.Event().wait()
+
+    with pytest.raises(Stuck):
+        run(wait(), limit=float("inf"))
+
+
+def test_what_goes_on_for_ever_is_ended_at_the_limit() -> None:
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(10)
+
+    with pytest.raises(TimeoutError):
+        run(tick(), limit=1000)
+
+
+def test_errors_come_out_as_they_are() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(1)
+        raise LookupError("here")
+
+    with pytest.raises(LookupError, match="here"):
+        run(fail())
