@@ -44,9 +44,13 @@ def freki(*words: str | Path) -> Run:
 
 
 def start(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
-    """Starts a command in a process of its own; `options` are those of `Popen`."""
+    """Starts a command in a process of its own.
+
+    `before` is what runs it, `variables` are added to the environment; other options are Popen's.
+    """
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    options = {"env": ENVIRONMENT, **pipes, "text": True, **options}
+    variables = {**ENVIRONMENT, **options.pop("variables", {})}
+    options = {"env": variables, **pipes, "text": True, **options}
     before: tuple[str, ...] = options.pop("before", ())
     return subprocess.Popen([*before, *COMMAND, *map(str, words)], **options)
 

@@ -113,7 +113,7 @@ class Politeness(Struct, frozen=True, forbid_unknown_fields=True):
 class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
     """How bytes are got."""
 
-    connections: Annotated[Count, Meta(description="connections at once, to all hosts")] = 256
+    connections: Annotated[Count, Meta(description="connections at once, to all hosts")] = 512
     timeout: Annotated[
         Positive, Meta(description="seconds for a whole answer")
     ] = 60.0
@@ -131,6 +131,9 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
     http: Annotated[
         Literal["1.1", "2", "3"], Meta(description="highest HTTP version to use")
     ] = "2"
+    drain: Annotated[
+        Seconds, Meta(description="seconds that requests in flight have to end after Ctrl-C")
+    ] = 30.0
     insecure: Annotated[bool, Meta(description="accept TLS certificates that do not verify")] = False
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from freki.testing.history import History, read
-from tests.chaos.rig import WEB, Site, crawl, site
+from tests.chaos.rig import WEB, Site, crawl, now, site
 
 Measured = Callable[[str, str], None]
 """Notes a line of the table: what, and how it went."""
@@ -106,6 +106,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def undisturbed(library: Site, tmp_path_factory: pytest.TempPathFactory) -> History:
     """What a crawl of the library is when nothing happens."""
     store = tmp_path_factory.mktemp("undisturbed") / "freki.db"
-    began = library.now()
+    began = now()
     crawl(library.url, store)
     return read(store, library.log(began))

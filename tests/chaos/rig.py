@@ -1,6 +1,5 @@
 """Processes to disturb: a site that outlives them all, and crawls of it."""
 
-import os
 import subprocess
 import sys
 import time
@@ -9,9 +8,11 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
+from msgspec import Struct
+
+from freki.testing import auditor
 from freki.testing.auditor import Access
 from freki.testing.synthetic import Web
-from freki.testing.auditor import read as read_journal
 
 # Every kind of answer, and slow enough that a kill finds requests in flight.
 WEB = Web(
@@ -25,30 +26,93 @@ WEB = Web(
     delay=0.01,
 )
 
-FREKI = [sys.executable, "-P", "-m", "freki"]
+# Few pages, for what is done hundreds of times.
+SMALL_WEB = Web(pages=24, redirects=0.1, missing=0.1, duplicates=0.1)
 
-# A crawl of any site here takes a few seconds; beyond this it hangs.
-HANGS = 120.0
+PYTHON = [sys.executable, "-P"]
 
-# The server reads what a dead process sent within this, and a new one needs longer to begin.
+# No crawl here takes half as long when it is not disturbed; what does hangs.
+HANGS = 60.0
+
+# What a dead process sent reaches the log within this, and a new one needs longer to begin.
 ECHO = 0.03
 
 Process = subprocess.Popen[str]
 
 
-class Site:
+class Site(Struct, frozen=True):
     """A running server and its journal."""
 
-    def __init__(self, url: str, journal: Path) -> None:
-        self.url = url
-        self._journal = journal
-        self._offset = 0
-        self._log: list[Access] = []
-
-    def now(self) -> float:
-        """A moment on the clock of the log."""
-        return time.monotonic()
+    url: str
+    journal: Path
 
     def log(self, since: float = 0.0) -> list[Access]:
         """What was asked for since a moment."""
-        ...
+        return [visit for visit in auditor.read(self.journal) if visit.start >= since]
+
+
+def now() -> float:
+    """The moment on the clock of every log here."""
+    return time.monotonic()
+
+
+@contextmanager
+def site(folder: Path, web: Web, *, port: int = 0) -> Iterator[Site]:
+    """A web, served by a process of its own."""
+    journal = folder / "journal.jsonl"
+    knobs = [word for field in fields(Web) if field.init for word in _knob(web, field.name)]
+    command = [*PYTHON, "-m", "freki.testing.server", f"--port={port}", f"--journal={journal}"]
+    server = subprocess.Popen([*command, *knobs], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    with server:
+        try:
+            yield Site(server.stdout.readline().strip(), journal)
+        finally:
+            server.terminate()
+
+
+def _knob(web: Web, name: str) -> list[str]:
+    value = getattr(web, name)
+    return [] if isinstance(value, tuple) else [f"--{name.replace('_', '-')}={value}"]
+
+
+def start(
+    url: str, store: Path, *options: str, through: Sequence[str | Path] = ()
+) -> Process:
+    """A crawl as fast as it goes, or with the options given; `through` comes before the command."""
+    usual = ["--quiet", "--delay=0", f"--store={store}"]
+    return launch("-m", "freki", "crawl", url, *usual, *options, through=through)
+
+
+def launch(*words: str | Path, through: Sequence[str | Path] = ()) -> Process:
+    """A process of this Python; what it says against us is kept."""
+    return subprocess.Popen(
+        [*through, *PYTHON, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end(process: Process, within: float = HANGS) -> tuple[int, str]:
+    """Its exit code and its last words, which are never a traceback."""
+    try:
+        _, words = process.communicate(timeout=within)
+    except subprocess.TimeoutExpired:
+        kill(process)
+        raise
+    assert "Traceback" not in words, words
+    return process.returncode, words
+
+
+def kill(process: Process) -> None:
+    """Without a warning."""
+    process.kill()
+    process.communicate()
+
+
+def crawl(url: str, store: Path, *options: str) -> None:
+    """A crawl from beginning, or from where it was, to its end."""
+    code, words = end(start(url, store, *options))
+    assert code == 0, words

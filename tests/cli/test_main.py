@@ -88,7 +88,7 @@ def test_a_closed_output_swallows_what_it_is_given() -> None:
 
 
 def test_a_character_that_the_output_cannot_show_is_escaped() -> None:
-    run = call("crawl", "http://ä b/", env={**ENVIRONMENT, "PYTHONIOENCODING": "ascii"})
+    run = call("crawl", "http://ä b/", variables={"PYTHONIOENCODING": "ascii"})
     assert run.code == 2
     assert "Traceback" not in run.err
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.command import ENVIRONMENT, Run, call, freki
+from tests.command import Run, call, freki
 
 from freki import config
 from freki.cli.crawl import parser
@@ -19,7 +19,7 @@ def crawl(*words: str | Path) -> Run:
 
 
 def test_every_setting_is_an_option_of_crawl_with_a_text() -> None:
-    help_text = parser().format_help()
+    help_text = parser("crawl").format_help()
     for option in config.options():
         assert f"  {option.flag}" in help_text
         assert option.help
@@ -128,6 +128,6 @@ def test_a_configuration_file_that_is_no_text_or_no_file_is_told(tmp_path: Path)
     ],
 )
 def test_a_variable_of_ours_is_read_strictly(variable: str, value: str, told: str) -> None:
-    run = call("crawl", URL, env={**ENVIRONMENT, variable: value})
+    run = call("crawl", URL, variables={variable: value})
     assert (run.code, run.out) == (2, "")
     assert told in run.err

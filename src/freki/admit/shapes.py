@@ -23,10 +23,11 @@ REPEATS = 3
 
 NUMBER, TOKEN, DATE, ANY = "#", "~", "{date}", "*"
 YEAR, MONTH, DAY = "{year}", "{month}", "{day}"
+COMMON = frozenset((NUMBER, TOKEN, DATE, ANY, YEAR, MONTH, DAY, ""))
 
 # A longer name is a title; there will be many. One that is longer still is not remembered.
 _LONGEST_NAME = 32
-_LONGEST_SEGMENT = 64
+_LONGEST_REMEMBERED = 64
 
 _NUMBERS = re.compile(r"\d+", re.ASCII)
 _YEAR = re.compile(r"(?:19|20|21)\d\d", re.ASCII)
@@ -94,25 +95,31 @@ def session(path: str) -> Session | None:
     if "=" not in path and "/(" not in path:
         return None
     place, _, query = path.partition("?")
-    names: list[str] = []
-    for found in _SESSION_IN_PATH.finditer(place):
-        if found[3] or _is_session(found[1], found[2]):
-            names.append(found[1] or found[3])
-            place = place.replace(found[0], "")
+    ids: list[str] = []
+
+    def drop(found: re.Match[str]) -> str:
+        if found[3] is None and not _is_session(found[1], found[2]):
+            return found[0]
+        ids.append(found[1] or found[3])
+        return ""
+
+    place = _SESSION_IN_PATH.sub(drop, place)
     kept = []
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
         if _is_session(name, value):
-            names.append(name)
+            ids.append(name)
         else:
             kept.append(pair)
-    return Session(names[0], f"{place}?{'&'.join(kept)}") if names else None
+    if not ids:
+        return None
+    return Session(ids[0], f"{place}?{'&'.join(kept)}".rstrip("?"))
 
 
 def segments(place: str) -> list[str]:
     """The shapes of a path without its query; a year is one only where a month follows."""
     parts = place[1:].split("/")
-    shapes = [shape(part) if len(part) <= _LONGEST_SEGMENT else ANY for part in parts]
+    shapes = [shape(part) for part in parts]
     for number, part in enumerate(parts[:-1]):
         if shapes[number] == NUMBER and _YEAR.fullmatch(part) and _MONTH.fullmatch(parts[number + 1]):
             shapes[number : number + 2] = YEAR, MONTH
@@ -122,18 +129,14 @@ def segments(place: str) -> list[str]:
     return shapes
 
 
-@lru_cache(maxsize=8192)
-def shape(segment: str) -> str:
+def names(query: str) -> list[str]:
+    """The shapes of the names of all parameters, each once."""
+    return sorted({shape(pair.partition("=")[0]) for pair in query.split("&")})
+
+
+def shape(name: str) -> str:
     """A segment of a path, or the name of a parameter, without what only counts or wanders."""
-    if segment.isdigit():
-        return DATE if _DATE.fullmatch(segment) else NUMBER
-    if not segment.isalpha():
-        if _DATE.fullmatch(segment):
-            return DATE
-        if _TOKEN.fullmatch(segment):
-            return TOKEN
-        segment = _NUMBERS.sub(NUMBER, segment)
-    return segment if len(segment) <= _LONGEST_NAME else ANY
+    return _shape(name) if len(name) <= _LONGEST_REMEMBERED else ANY
 
 
 def dates(shapes: Sequence[str], names: Sequence[str]) -> Literal["only", "also"] | None:
@@ -155,6 +158,19 @@ def year(path: str) -> int | None:
     """The first number of a dated URL that can be a year."""
     found = _FIRST_YEAR.search(path)
     return int(found[1]) if found else None
+
+
+@lru_cache(maxsize=8192)
+def _shape(name: str) -> str:
+    if name.isdigit():
+        return DATE if _DATE.fullmatch(name) else NUMBER
+    if not name.isalpha():
+        if _DATE.fullmatch(name):
+            return DATE
+        if _TOKEN.fullmatch(name):
+            return TOKEN
+        name = _NUMBERS.sub(NUMBER, name)
+    return name if len(name) <= _LONGEST_NAME else ANY
 
 
 def _repeats(parts: list[str]) -> bool:

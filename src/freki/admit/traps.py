@@ -1,87 +1,83 @@
 """Which URLs are a trap: budgets for patterns of URLs, which shrink where they bring nothing new.
 
-Pure and deterministic; memory is bounded. No pattern is banned. One that looks like a calendar
+Pure and deterministic, with bounded memory. No pattern is banned. One that looks like a calendar
 may show a few hundred pages, and goes on for as long as these say something new. One that looks
 like any section of a site is never held back, until its pages only repeat what is known.
 
 A refusal is for now: the same URL found again later may find that its pattern has earned it.
-Every refusal names its trap before a colon, so that they can be counted by it.
+It names its trap before a colon, so that refusals can be counted by it.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
-from hashlib import blake2b
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 from zlib import crc32
 
 from msgspec import Struct
-from rbloom import Bloom
 
 from freki.admit import shapes
 from freki.admit.likeness import Novelty, phrases
+from freki.admit.lately import Lately, Seen
 from freki.url import hostname, registrable_domain, split
 
-# Names of a folder that are kept apart. A folder with more is a catalogue, and its names are
-# titles: they all become `*`.
+# Names in a folder that are kept apart. A folder with more is a catalogue, and its names are
+# titles: the others become `*`.
 FAN_OUT = 32
 
 # URLs of a pattern after which its pages are looked at; most patterns of most sites stay below.
 UNSUSPICIOUS = 30
 
-# Hosts of a domain that are looked at one by one; all further ones share their patterns, so
-# that a farm of hosts is not given every budget once per host.
+# Hosts of a domain that are looked at one by one. All others share their patterns, so that a
+# farm is not given every budget once per host.
 NEIGHBOURS = 64
 
-# Years around the first date seen. Archives of newspapers that go back further prove themselves.
+# Years around the first date seen. An archive that goes back further first proves itself.
 YEARS = 25
 
-# Combinations of parameters a path may have, and how many more for each different value of its
-# richest parameter: topics and products are many, but colours and sizes only multiply.
+# Segments of paths that are welcome even on a site that only repeats itself.
+SHORT = 2
+
+# Combinations of parameters that a path may have, and how many more for each different value of
+# its richest parameter: topics and products are many, but colours and sizes only multiply.
 COMBINATIONS = 1000
 COMBINATIONS_PER_VALUE = 20
-_MANY_VALUES = 240  # of the 256 that are told apart: an identifier, and no end to it
-_MAX_PARAMETERS = 16
+_VALUES = 256  # that are told apart
+_MANY_VALUES = 240  # an identifier, and no end to it
 
 # Phrases in which the page for what is missing may differ from itself: it names what is missing.
 ECHO = 2
 
-# Bounds of memory, each held twice: 20 MB of patterns, and at most 10 MB of each other kind.
+# Bounds of memory, each held twice: patterns take some 20 MB, each other kind at most 10.
 MAX_PATTERNS = 50_000
 MAX_HOSTS = 20_000
-MAX_LOOKED_AT = 1000
+MAX_NOVELTIES = 1000
 MAX_MISSING = 1000
 MAX_PATHS = 2000
-MAX_SEEN = 300_000
-_LONGEST_KEY = 200
-
-# A Bloom filter that errs lets a URL of a trap pass uncounted; one page of a trap has some
-# hundred links, so that it must stay a rare event that breeds no further one.
-_ERROR = 1e-4
-
-_Value = TypeVar("_Value")
+MAX_COUNTED = 300_000
+_MAX_PARAMETERS = 16
+_MAX_KEY = 200
 
 
 class _Trap(NamedTuple):
-    """What a pattern of a kind may cost."""
+    """What the patterns of a kind may cost."""
 
     name: str
     floor: int  # URLs that are always allowed
-    budget: int | None  # URLs allowed until its pages are known; None is any number
+    budget: int | None  # URLs allowed while nothing is known of its pages; None is any number
     earns: float = 1  # URLs that a new page pays for
     tolerance: int = 2  # phrases that a page may add without being new
 
 
-# Where looks alone decide, the floor is what a real section of near duplicates is left with.
+# Without a budget, looks alone decide: listings name thousands of pages before the first of them
+# is fetched. The floor is what remains of a section whose pages are all alike.
 _SECTION = _Trap("nothing new", 1000, None, tolerance=0)
 _TOKENS = _Trap("session id", 200, None)
 _DATED = _Trap("calendar", 100, None)
-_SITE = _Trap("nothing new", 1000, None, tolerance=0)
 
 _CALENDAR = _Trap("calendar", 100, 400, earns=4)
 _SESSION = _Trap("session id", 50, 200, earns=0.25)
 _SUBDOMAINS = _Trap("subdomains", 50, 500, earns=10)
-_ODD = {
+_ODD: dict[str, _Trap] = {
     "too long": _Trap("too long", 25, 50),
     "too deep": _Trap("too deep", 50, 200, earns=2),
     "repeating segments": _Trap("repeating segments", 25, 50),
@@ -97,16 +93,16 @@ class Statistics(Struct, frozen=True):
 
 
 class Traps:
-    """Budgets of all patterns, as one worker knows them."""
+    """The budgets of all patterns, as one worker knows them."""
 
     def __init__(self) -> None:
-        self._patterns = _Recent[_Pattern](MAX_PATTERNS)
-        self._hosts = _Recent[str](MAX_HOSTS)
-        self._novelties = _Recent[Novelty](MAX_LOOKED_AT)
-        self._missing = _Recent["array[int]"](MAX_MISSING)
-        self._paths = _Recent[_Combinations](MAX_PATHS)
-        self._counted = _Seen(MAX_SEEN)  # URLs that drew on a budget, and hosts
-        self._texts = _Seen(MAX_SEEN)
+        self._patterns = Lately[_Pattern](MAX_PATTERNS)
+        self._hosts = Lately[str](MAX_HOSTS)  # what the keys of their patterns begin with
+        self._novelties = Lately[Novelty](MAX_NOVELTIES)
+        self._missing = Lately["array[int]"](MAX_MISSING)
+        self._paths = Lately[_Parameters](MAX_PATHS)
+        self._counted = Seen(MAX_COUNTED)  # URLs and hosts that drew on a budget
+        self._texts = Seen(MAX_COUNTED)
         self._cuts: Counter[str] = Counter()
 
     def __repr__(self) -> str:
@@ -116,8 +112,281 @@ class Traps:
         return Statistics(len(self._patterns), len(self._novelties), dict(self._cuts))
 
     def judge(self, url: str) -> str | None:
-        """None, or the name of the trap that this URL is part of, and why. 3 microseconds."""
+        """None, which counts, or the trap that this URL is part of. 4 microseconds."""
         trap = self._judge(url)
         if trap is not None:
             self._cuts[trap.partition(":")[0]] += 1
         return trap
+
+    def wants(self, url: str) -> bool:
+        """Shall the content of this page be given to `learn`?"""
+        watching = self._watching(url)
+        name = _name(url) if watching else 0
+        # All of them are asked, because each counts the pages that go by.
+        return any([novelty.wants(name) for novelty, _ in watching])
+
+    def learn(self, url: str, text: str, body: bytes) -> None:
+        """Take in what a page says; its body only matters where it has no text."""
+        origin, path = split(url)
+        echo = phrases(path)
+        page = phrases(text) - echo if text.strip() else frozenset((crc32(body),))
+        content = f"{_domain(origin)} {text}".encode("utf-8", "replace") + (b"" if text else body)
+        repeats = content in self._texts
+        self._texts.add(content)
+        misses = self._misses(origin, page, echo)
+        for novelty, trap in self._watching(url):
+            if misses:
+                novelty.miss()
+            elif repeats:
+                novelty.repeat()
+            else:
+                novelty.learn(page, trap.tolerance)
+
+    def learn_missing(self, origin: str, text: str) -> None:
+        """Take in what a host shows, as if it were there, for a path that nobody ever linked."""
+        self._missing.put(origin, array("I", phrases(text)))
+
+    def is_soft_missing(self, origin: str, text: str) -> bool:
+        """Whether a page is what its host shows for paths that do not exist."""
+        return self._misses(origin, phrases(text), frozenset())
+
+    def _judge(self, url: str) -> str | None:
+        origin, path = split(url)
+        scope = self._hosts.get(origin) or self._new_host(origin)
+        if scope is None:
+            return self._spent(*self._farm(origin))
+        session = shapes.session(path)
+        base = session.base if session else path
+        copied = f"{scope} {base}" if session else ""
+        if session and copied in self._counted:
+            key, pattern = self._copies(scope, session)
+        else:
+            key, pattern = self._place(scope, base)
+        draws = pattern.trap.budget is not None or "&" in base
+        if draws and url in self._counted:
+            return None  # found again, long after it was admitted
+        site = self._pattern(scope, _SECTION)
+        cut = (
+            self._spent(key, pattern)
+            or self._strays(key, pattern, base)
+            or self._has_ended(scope, site, key, base)
+            or self._multiplies(key, base)
+        )
+        if cut is not None:
+            return cut
+        pattern.admitted += 1
+        site.admitted += 1
+        if copied:
+            self._counted.add(copied)
+        if draws:
+            self._counted.add(url)
+        return None
+
+    # Which patterns a URL belongs to.
+
+    def _new_host(self, origin: str) -> str | None:
+        """What the keys of its patterns begin with; None where its domain has hosts enough."""
+        key, farm = self._farm(origin)
+        if origin not in self._counted:
+            if self._spent(key, farm):
+                return None
+            farm.admitted += 1
+            self._counted.add(origin)
+        scope = origin if farm.admitted <= NEIGHBOURS else f"*.{_domain(origin)}"
+        self._hosts.put(origin, scope)
+        return scope
+
+    def _farm(self, origin: str) -> "_Place":
+        key = f"all hosts of {_domain(origin)}"
+        return _Place(key, self._pattern(key, _SUBDOMAINS))
+
+    def _copies(self, scope: str, session: shapes.Session) -> "_Place":
+        key = f"{session.name} of {scope}"
+        return _Place(key, self._pattern(key, _SESSION))
+
+    def _place(self, scope: str, path: str) -> "_Place":
+        """The pattern of all that looks like this path."""
+        if (odd := shapes.oddity(path)) is not None:
+            key = f"{odd} of {scope}"
+            return _Place(key, self._pattern(key, _ODD[odd]))
+        address, _, query = path.partition("?")
+        parts = shapes.segments(address)
+        key, pattern = scope, self._pattern(scope, _SECTION)
+        for number, part in enumerate(parts, 1):
+            found = self._patterns.get(f"{key}/{part}")
+            if found is None:
+                key, pattern = self._grow(key, pattern, f"/{part}", _kind(parts[:number], ()))
+            else:
+                key, pattern = f"{key}/{part}", found
+        if not query:
+            return _Place(key, pattern)
+        names = shapes.names(query)
+        name = f"?{'&'.join(names) if len(names) <= _MAX_PARAMETERS else shapes.ANY}"
+        found = self._patterns.get(key + name)
+        if found is None:
+            return self._grow(key, pattern, name, _kind(parts, names))
+        return _Place(key + name, found)
+
+    def _grow(self, key: str, folder: "_Pattern", name: str, trap: _Trap) -> "_Place":
+        """A new pattern in a folder, or the one that it has for all further names."""
+        if name[1:] not in shapes.COMMON:
+            if folder.children >= FAN_OUT or len(key) + len(name) > _MAX_KEY:
+                name = name[0] + shapes.ANY
+            else:
+                folder.children += 1
+        return _Place(key + name, self._pattern(key + name, trap))
+
+    def _pattern(self, key: str, trap: _Trap) -> "_Pattern":
+        pattern = self._patterns.get(key)
+        if pattern is None:
+            pattern = _Pattern(trap)
+            self._patterns.put(key, pattern)
+        return pattern
+
+    def _watching(self, url: str) -> list[tuple[Novelty, _Trap]]:
+        """What a page of this URL is evidence for: its pattern, its site and its domain."""
+        origin, path = split(url)
+        scope = self._hosts.get(origin) or origin
+        session = shapes.session(path)
+        site = _Place(scope, self._pattern(scope, _SECTION))
+        places = [self._farm(origin), site, self._place(scope, session.base if session else path)]
+        if session:
+            places.append(self._copies(scope, session))
+        return [
+            (self._novelty(key), pattern.trap)
+            for key, pattern in places
+            if pattern.admitted >= UNSUSPICIOUS
+        ]
+
+    def _novelty(self, key: str) -> Novelty:
+        novelty = self._novelties.get(key)
+        if novelty is None:
+            novelty = Novelty()
+            self._novelties.put(key, novelty)
+        return novelty
+
+    # Why a URL is refused: each gives the trap, or None.
+
+    def _spent(self, key: str, pattern: "_Pattern") -> str | None:
+        trap = pattern.trap
+        if pattern.admitted < trap.floor:
+            return None
+        novelty = self._novelties.get(key)
+        if novelty is not None and novelty.is_dull:
+            return _dull(novelty, trap.name, key)
+        if trap.budget is None:
+            return None
+        budget = trap.budget + int(trap.earns * (novelty.earned if novelty else 0))
+        if pattern.admitted < budget:
+            return None
+        return f"{trap.name}: {key} has used its budget of {budget}"
+
+    def _strays(self, key: str, pattern: "_Pattern", path: str) -> str | None:
+        if pattern.trap.name != _CALENDAR.name or (year := shapes.year(path)) is None:
+            return None
+        pattern.year = pattern.year or year
+        if abs(year - pattern.year) <= YEARS or self._is_proven(key):
+            return None
+        return f"{pattern.trap.name}: {key} goes as far as the year {year}"
+
+    def _has_ended(self, scope: str, site: "_Pattern", key: str, path: str) -> str | None:
+        """A trap of many small patterns shows only in the site as a whole."""
+        if site.admitted < site.trap.floor or ("?" not in path and path.count("/") <= SHORT):
+            return None
+        novelty = self._novelties.get(scope)
+        if novelty is None or not novelty.is_dull or self._is_proven(key):
+            return None
+        return _dull(novelty, site.trap.name, scope)
+
+    def _is_proven(self, key: str) -> bool:
+        novelty = self._novelties.get(key)
+        return novelty is not None and novelty.is_proven
+
+    def _multiplies(self, key: str, path: str) -> str | None:
+        query = path.partition("?")[2]
+        if "&" not in query:
+            return None
+        key = f"{key.partition('?')[0]}?"
+        parameters = self._paths.get(key)
+        if parameters is None:
+            parameters = _Parameters()
+            self._paths.put(key, parameters)
+        if parameters.combine(query):
+            return None
+        return f"facets: {key} has {parameters.combinations} combinations of {parameters.richest}"
+
+    def _misses(self, origin: str, page: frozenset[int], echo: frozenset[int]) -> bool:
+        known = self._missing.get(origin)
+        if known is None:
+            return False
+        missing = frozenset(known) - echo
+        return len(page - missing) <= ECHO and len(missing - page) <= ECHO
+
+
+class _Pattern:
+    """URLs that look the same, and the folder of their names. 72 bytes."""
+
+    __slots__ = ("admitted", "children", "trap", "year")
+
+    def __init__(self, trap: _Trap) -> None:
+        self.trap = trap
+        self.admitted = 0
+        self.children = 0  # names in this folder that are kept apart
+        self.year = 0  # the first seen of a calendar
+
+
+class _Place(NamedTuple):
+    key: str
+    pattern: _Pattern
+
+
+class _Parameters:
+    """The parameters of one path, in whatever sets they come. Some 1 KB."""
+
+    __slots__ = ("_values", "combinations")
+
+    def __init__(self) -> None:
+        self._values: dict[str, int] = {}  # a bit for each different value, nearly
+        self.combinations = 0
+
+    @property
+    def richest(self) -> int:
+        """How many values the parameter with most of them has."""
+        return max(value.bit_count() for value in self._values.values())
+
+    def combine(self, query: str) -> bool:
+        """Count this combination, if there may be so many."""
+        values = self._values
+        for pair in query.split("&")[:_MAX_PARAMETERS]:
+            name, _, value = pair.partition("=")
+            name = shapes.shape(name)
+            if name in values or len(values) < _MAX_PARAMETERS:
+                values[name] = values.get(name, 0) | 1 << crc32(value.encode()) % _VALUES
+        richest = self.richest
+        limit = COMBINATIONS + COMBINATIONS_PER_VALUE * richest
+        if self.combinations >= limit and richest < _MANY_VALUES:
+            return False
+        self.combinations += 1
+        return True
+
+
+def _kind(parts: list[str], names: tuple[str, ...] | list[str]) -> _Trap:
+    dated = shapes.dates(parts, names)
+    if dated is not None:
+        return _CALENDAR if dated == "only" else _DATED
+    return _TOKENS if shapes.TOKEN in "/".join(parts).rstrip("/").split("/")[:-1] else _SECTION
+
+
+def _dull(novelty: Novelty, name: str, key: str) -> str:
+    if novelty.is_missing:
+        return f"soft 404: {key} shows its page for what is missing"
+    return f"{name}: {key} only repeats what is known"
+
+
+def _domain(origin: str) -> str:
+    return registrable_domain(hostname(f"{origin}/"))
+
+
+def _name(url: str) -> int:
+    """The number that `Novelty.wants` asks for: that of the last segment and the parameters."""
+    return crc32(url[url.rindex("/") :].encode())

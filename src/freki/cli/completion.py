@@ -1,6 +1,7 @@
 """`freki completion SHELL`: what a shell needs to complete commands and options."""
 
-from freki.cli import crawl, look
+from importlib import import_module
+
 from freki.cli.main import COMMANDS
 from freki.cli.options import Parser
 from freki.errors import BadInput
@@ -27,12 +28,16 @@ SHELLS = {
 
 
 def run(command: str, words: list[str]) -> int:
-    examples = "\n".join(f"  {line}" for line in SHELLS.values())
-    parser = Parser(command, "Prints what a shell needs to complete Freki's commands.", examples)
-    parser.add_argument("shell", choices=list(SHELLS))
-    shell = parser.parse_args(words).shell
-    print(script(shell), end="")
+    print(script(parser(command).parse_args(words).shell), end="")
     return 0
+
+
+def parser(command: str) -> Parser:
+    """The options of `freki completion`."""
+    examples = "\n".join(f"  {line}" for line in SHELLS.values())
+    made = Parser(command, "Prints what a shell needs to complete Freki's commands.", examples)
+    made.add_argument("shell", choices=list(SHELLS))
+    return made
 
 
 def script(shell: str) -> str:
@@ -50,11 +55,8 @@ def script(shell: str) -> str:
 
 
 def _flags(command: str) -> list[str]:
-    if command == "crawl":
-        return crawl.parser().flags()
-    if command in look.EXAMPLES:
-        return look.parser(command).flags()
-    return ["--help"]
+    made: Parser = import_module(COMMANDS[command][0]).parser(command)
+    return made.flags()
 
 
 def _bash(flags: dict[str, list[str]]) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Coroutine, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ import msgspec
 from freki import config
 from freki.admit.scope import Scope
 from freki.cli.exits import Exit
-from freki.cli.options import Parser, add_settings, add_store, settings_of
+from freki.cli.options import DEFAULT_STORE, Parser, add_settings, add_store, settings_of
 from freki.cli.output import counted, harmless
 from freki.cli.progress import Progress, progress, size, span
 from freki.cli.look import sums_table
@@ -59,8 +60,8 @@ class Plan(NamedTuple):
     resumed: bool
 
 
-def run(_command: str, words: list[str]) -> int:
-    arguments = parser().parse_args(words)
+def run(command: str, words: list[str]) -> int:
+    arguments = parser(command).parse_args(words)
     layers = [
         config.from_file(arguments.config) if arguments.config is not None else {},
         config.from_environment(os.environ),
@@ -69,7 +70,9 @@ def run(_command: str, words: list[str]) -> int:
     settings = config.settings(*layers)  # wrong options are told before a store is made
     Scope(settings.scope, ())
     seeds, bad = _seeds(arguments)
-    name = arguments.name or (crawls.default_name(seeds[0]) if seeds else None)
+    name: str | None = arguments.name
+    if name is None and seeds:
+        name = crawls.default_name(seeds[0])
     if name is None and bad:
         raise BadInput("none of the start URLs can be crawled")
     if name is None:
@@ -83,9 +86,9 @@ def run(_command: str, words: list[str]) -> int:
         return run_loop(carry_out(db, arguments, plan))
 
 
-def parser() -> Parser:
+def parser(command: str) -> Parser:
     """The options of `freki crawl`."""
-    made = Parser("crawl", "Crawls from the start URLs and keeps every page in a store.", EXAMPLES)
+    made = Parser(command, "Crawls from the start URLs and keeps every page in a store.", EXAMPLES)
     made.add_argument("url", nargs="*", metavar="URL", help="where to start")
     add_store(made)
     made.add_argument("--seeds", type=Path, metavar="FILE", help="more start URLs, one a line; - is stdin")
@@ -269,8 +272,8 @@ def _summary(
         sums_table(sums),
     ]
     lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
-    store = "" if arguments.store == Path("freki.db") else f" --store {arguments.store}"
-    name = crawl.name if re.fullmatch(r"[\w.:-]+", crawl.name) else repr(crawl.name)
+    store = "" if arguments.store == DEFAULT_STORE else f" --store {quote(str(arguments.store))}"
+    name = quote(crawl.name)
     if crawl.status == "interrupted":
         lines.append("The same command continues the crawl.")
     elif crawl.status == "limited":

@@ -25,17 +25,22 @@ SITE = Web(
 
 
 def run(command: str, words: list[str]) -> int:
-    parser = Parser(
+    arguments = parser(command).parse_args(words)
+    with closing(open_store(arguments.store)) as db:
+        return crawling.run_loop(_demo(db, arguments))
+
+
+def parser(command: str) -> Parser:
+    """The options of `freki demo`."""
+    made = Parser(
         command,
         "Serves a small site on this machine, crawls it and shows what was found.",
         "  freki demo\n  freki demo --stay      keep the site up, to look at it in a browser",
     )
-    add_store(parser)
-    parser.set_defaults(store=STORE, json=False, quiet=False)
-    parser.add_argument("--stay", action="store_true", help="serve the site until Ctrl-C")
-    arguments = parser.parse_args(words)
-    with closing(open_store(arguments.store)) as db:
-        return crawling.run_loop(_demo(db, arguments))
+    add_store(made)
+    made.set_defaults(store=STORE, json=False, quiet=False)
+    made.add_argument("--stay", action="store_true", help="serve the site until Ctrl-C")
+    return made
 
 
 async def _demo(db: crawling.Database, arguments: crawling.Arguments) -> int:

@@ -28,9 +28,7 @@ class Finding(NamedTuple):
 
 
 def run(command: str, words: list[str]) -> int:
-    parser = Parser(command, "Looks at what Freki needs on this machine.", "  freki doctor")
-    add_store(parser)
-    arguments = parser.parse_args(words)
+    arguments = parser(command).parse_args(words)
     findings = [
         _python(),
         _libcurl(),
@@ -46,6 +44,13 @@ def run(command: str, words: list[str]) -> int:
         if finding.advice:
             print(f"    {'':<14}{finding.advice}")
     return 0
+
+
+def parser(command: str) -> Parser:
+    """The options of `freki doctor`."""
+    made = Parser(command, "Looks at what Freki needs on this machine.", "  freki doctor")
+    add_store(made)
+    return made
 
 
 def _python() -> Finding:

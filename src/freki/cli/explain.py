@@ -36,8 +36,8 @@ def run(command: str, words: list[str]) -> int:
     if arguments.json:
         for story in known:
             print(msgspec.json.encode(story).decode())
-    else:
-        print("\n\n".join("\n".join(_told(story)) for story in known[-1:]))
+    elif known:
+        print("\n".join(_told(known[-1])))
     if known:
         return 0
     print(f"{url} was never discovered: no page that was fetched links to it.", file=sys.stderr)

@@ -74,7 +74,8 @@ def _add(group: argparse._ArgumentGroup, option: Option) -> None:
     shown = "" if option.default in (None, False, True, ()) else f" (default: {option.default})"
     text = f"{option.help}{shown}".replace("%", "%%")
     if kind is bool:
-        group.add_argument(option.flag, action="store_const", const=True, help=text)
+        # Both ways: a crawl that is continued keeps what it was told before.
+        group.add_argument(option.flag, action=argparse.BooleanOptionalAction, help=text)
     elif typing.get_origin(kind) is tuple:
         group.add_argument(
             option.flag, action="append", metavar="TEXT", help=f"{option.help}; may be repeated"

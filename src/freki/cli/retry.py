@@ -2,9 +2,11 @@
 
 import sys
 from contextlib import closing
+from shlex import quote
 
 from freki.cli.choose import add_crawl, add_filters, crawl_of, filter_of
 from freki.cli.options import Parser, add_store
+from freki.cli.output import counted
 from freki.errors import BadInput
 from freki.ledger import retry as ledger
 from freki.ledger.store import open_existing
@@ -23,9 +25,10 @@ def run(command: str, words: list[str]) -> int:
     with closing(open_existing(arguments.store)) as db:
         crawl = crawl_of(db, arguments.name)
         count = ledger.retry(db, crawl.id, wanted)
-    print(f"{count:,} URLs of crawl {crawl.name!r} wait again.")
+    print(f"{counted(count, 'URL')} of crawl {crawl.name!r} will be tried again.")
     if count:
-        print(f"Continue with: freki crawl --name {crawl.name} --store {arguments.store}", file=sys.stderr)
+        place = f"--name {quote(crawl.name)} --store {quote(str(arguments.store))}"
+        print(f"Continue with: freki crawl {place}", file=sys.stderr)
     return 0
 
 

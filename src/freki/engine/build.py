@@ -2,10 +2,11 @@
 
 import asyncio
 import random
+import resource
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from freki.admit.gate import Gate
@@ -13,7 +14,7 @@ from freki.admit.scope import Scope
 from freki.admit.traps import Traps
 from freki.config import Settings
 from freki.engine import verdict
-from freki.engine.crawl import Worker
+from freki.engine.crawl import MOST_STALLED, Worker
 from freki.engine.journey import Deliver, Steps
 from freki.engine.pulse import Pulse
 from freki.engine.rulebook import NoRulebook, Rulebook
@@ -36,11 +37,12 @@ LEASE = 30.0
 # Seconds beyond the timeout of the client after which a fetch is given up from outside.
 GRACE = 5.0
 
-# Seconds that Ctrl-C gives to what is in flight.
-DRAIN = 30.0
+# Open files that are more than enough, and what the store, the loop and the user need of them.
+MANY_FILES = 65_536
+OTHER_FILES = 64
 
 
-def terms(settings: Settings) -> Terms:
+def terms(settings: Settings, lease: float = LEASE) -> Terms:
     """What the ledger must know of the settings."""
     polite = settings.politeness
     return Terms(
@@ -50,7 +52,7 @@ def terms(settings: Settings) -> Terms:
         exclusive=not polite.shared,
         rest=0.0 if polite.shared else max(polite.delay or 0.0, polite.min_delay),
         per_host=128 if polite.shared else 8,
-        lease=LEASE,
+        lease=lease,
         keep=settings.keeping.keep,
     )
 
@@ -62,6 +64,7 @@ async def worker(
     seeds: Sequence[str],
     settings: Settings,
     deliver: Deliver | None = None,
+    lease: float = LEASE,
 ) -> AsyncIterator[tuple[Worker, Pulse]]:
     """A worker on a crawl of a SQLite store, with its connections; closed at the end."""
     clock = steady_clock()
@@ -75,7 +78,7 @@ async def worker(
         try:
             loop = asyncio.get_running_loop()
             ledger = await loop.run_in_executor(
-                thread, SqliteLedger, db, str(store), crawl.id, terms(settings)
+                thread, SqliteLedger, db, str(store), crawl.id, terms(settings, lease)
             )
             starts = [*seeds, *start_pages(db, crawl.id)]
             scope = Scope(settings.scope, starts)
@@ -98,20 +101,34 @@ async def worker(
                 clock=clock,
                 deliver=deliver,
             )
-            yield _worker(steps, settings), pulse
+            yield _worker(steps, settings, lease), pulse
         finally:
             http.close()
             db.close()
 
 
-def _worker(steps: Steps, settings: Settings) -> Worker:
+def _worker(steps: Steps, settings: Settings, lease: float) -> Worker:
     return Worker(
         steps,
-        connections=settings.fetching.connections,
+        connections=min(settings.fetching.connections, affordable_connections()),
         exclusive=not settings.politeness.shared,
-        renew_every=LEASE / 3,
-        drain=DRAIN,
+        renew_every=lease / 3,
+        drain=settings.fetching.drain,
     )
+
+
+def affordable_connections() -> int:
+    """As many as the limit on open files allows, which is raised as far as one may.
+
+    A connection may stall, and then others are opened in its place; kept ones count as well.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+    if soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    return max(1, (soft - OTHER_FILES) // (MOST_STALLED + 2))
 
 
 def _sow(ledger: SqliteLedger, gate: Gate, seeds: Sequence[str], now: float) -> None:

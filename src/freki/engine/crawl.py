@@ -24,9 +24,9 @@ LOOK_AGAIN = 1.0
 
 # Seconds after which a journey counts as stalled, how often that is looked at, and how many
 # stalled ones there may be for each that is not.
-STALLED = 2.0
+STALLED = 1.0
 STALL_CHECK = 0.25
-MOST_STALLED = 7
+MOST_STALLED = 3
 
 # Keeps a loop that waits for a date from spinning on the clock's resolution.
 SHORTEST_WAIT = 0.01

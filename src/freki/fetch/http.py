@@ -82,8 +82,8 @@ class Http:
         self._multi = multi = pycurl.CurlMulti()
         multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
-        multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, settings.connections)
         multi.setopt(pycurl.M_MAX_HOST_CONNECTIONS, per_host)
+        # How many there are at once is for the engine to say; this many are kept for later use.
         multi.setopt(pycurl.M_MAXCONNECTS, settings.connections)
 
     def __repr__(self) -> str:
