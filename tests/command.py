@@ -1,5 +1,6 @@
 """The command line as people call it: in this process where that will do, else in its own."""
 
+import errno
 import io
 import os
 import subprocess
@@ -69,3 +70,22 @@ def ended(process: subprocess.Popen[str], given: str | None = None) -> Run:
 def call(*words: str | Path, given: str | None = None, **options: Any) -> Run:
     """Runs a command in a process of its own, with `given` on its standard input."""
     return ended(start(*words, **options), given)
+
+
+def on_terminal(*words: str | Path) -> Run:
+    """Runs a command on a terminal of its own; all it shows is `out`."""
+    ours, its = os.openpty()
+    process = start(*words, stdin=its, stdout=its, stderr=its)
+    os.close(its)
+    with process, io.FileIO(ours) as terminal:
+        shown = b"".join(iter(lambda: _shown(terminal), b""))
+        return Run(process.wait(PATIENCE), shown.decode(), "")
+
+
+def _shown(terminal: io.FileIO) -> bytes:
+    """What was shown since; nothing at the end."""
+    try:
+        return terminal.read(65_536)
+    except OSError as error:  # how Linux says that nobody has the other side open any more
+        assert error.errno == errno.EIO
+        return b""

@@ -147,6 +147,11 @@ def hostname(url: str) -> str:
     return netloc.rpartition(":")[0]
 
 
+def is_address(host: str) -> bool:
+    """Whether a host, as `hostname` gives it, is an IP address: the parser leaves no other numbers."""
+    return host.endswith("]") or host.rpartition(".")[2].isdigit()
+
+
 def key(url: str, dropped: frozenset[str] = frozenset()) -> str:
     """What two URLs must share to count as the same page.
 
@@ -170,7 +175,7 @@ def _suffixes() -> PublicSuffixList:
 @lru_cache(maxsize=4096)
 def registrable_domain(host: str) -> str:
     """`example.co.uk` for `www.example.co.uk`; the host itself for an address or a bare suffix."""
-    if host.endswith("]") or host.rpartition(".")[2].isdigit():
+    if is_address(host):
         return host
     domain: str | None = _suffixes().privatesuffix(host.rstrip("."))
     return domain or host

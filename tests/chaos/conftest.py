@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.chaos.rig import WEB, Site, crawl, now, site
 
 from freki.testing.history import History, read
-from tests.chaos.rig import WEB, Site, crawl, now, site
 
 Measured = Callable[[str, str], None]
 """Notes a line of the table: what, and how it went."""

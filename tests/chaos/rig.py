@@ -46,9 +46,10 @@ class Site(Struct, frozen=True):
     url: str
     journal: Path
 
-    def log(self, since: float = 0.0) -> list[Access]:
-        """What was asked for since a moment."""
-        return [visit for visit in auditor.read(self.journal) if visit.start >= since]
+    def log(self, since: float = 0.0, agent: str = "") -> list[Access]:
+        """What was asked for since a moment, by one agent or by all."""
+        log = auditor.read(self.journal)
+        return [visit for visit in log if visit.start >= since and agent in (visit.agent, "")]
 
 
 def now() -> float:
@@ -76,9 +77,7 @@ def _knob(web: Web, name: str) -> list[str]:
     return [] if isinstance(value, tuple) else [f"--{name.replace('_', '-')}={value}"]
 
 
-def start(
-    url: str, store: Path, *options: str, through: Sequence[str | Path] = ()
-) -> Process:
+def start(url: str, store: Path, *options: str, through: Sequence[str | Path] = ()) -> Process:
     """A crawl as fast as it goes, or with the options given; `through` comes before the command."""
     usual = ["--quiet", "--delay=0", f"--store={store}"]
     return launch("-m", "freki", "crawl", url, *usual, *options, through=through)

@@ -2,25 +2,18 @@
 
 import random
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from subprocess import TimeoutExpired
 
-import pytest
 from msgspec import Struct
+from tests.chaos.conftest import Measured, Scale
+from tests.chaos.rig import ECHO, HANGS, Site, end, kill, now, start
 
-from freki.config import settings
-from freki.engine.build import terms
-from freki.ledger import crawls
-from freki.ledger.sqlite import SqliteLedger
-from freki.ledger.store import open_store
-from freki.messages import Batch, Discovery
 from freki.testing.auditor import Access
 from freki.testing.history import Bounds, History, judge, read, repeats
 from freki.testing.synthetic import Web
-from tests.chaos.conftest import Measured, Scale
-from tests.chaos.rig import ECHO, HANGS, Site, end, kill, launch, now, site, start
 
 # Seconds that a crawl lives at most: some are killed before their first request, some finish.
 LIVES = 1.2
@@ -87,6 +80,10 @@ def test_whatever_is_killed_at_random_loses_and_doubles_nothing(
     again = [times for ordeal in ordeals for times in repeats(ordeal.log, ordeal.kills).values()]
     waits = [wait for ordeal in ordeals for wait in ordeal.waits()]
     assert max(waits, default=0) < 3
-    measured("1 kill -9", f"{killed} kills of {len(ordeals)} crawls of {len(undisturbed.rows)} URLs")
-    measured("  requests made again", f"{sum(again)}, after one kill at most {max(again, default=0)}")
+    measured(
+        "1 kill -9", f"{killed} kills of {len(ordeals)} crawls of {len(undisturbed.rows)} URLs"
+    )
+    measured(
+        "  requests made again", f"{sum(again)}, after one kill at most {max(again, default=0)}"
+    )
     measured("  restart to first request", f"{median(waits):.2f} s, at most {max(waits):.2f} s")

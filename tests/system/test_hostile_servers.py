@@ -11,7 +11,8 @@ import freki
 from freki.config import Fetching
 from freki.fetch.http import Http
 from freki.messages import Claim, Failure, Reason, Response
-from freki.testing.server import HOSTILE, serve
+from freki.testing.hostile import HOSTILE
+from freki.testing.server import serve
 from freki.testing.synthetic import Web
 
 SECONDS = 1.5

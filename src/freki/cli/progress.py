@@ -36,7 +36,7 @@ class Progress(Protocol):
         ...
 
 
-def progress(crawl: Crawl, quiet: bool) -> Progress:  # noqa: FBT001 - as the user spells it
+def progress(crawl: Crawl, quiet: bool) -> Progress:
     """The view that fits where standard error goes."""
     if quiet:
         return Silent()
@@ -181,4 +181,6 @@ def span(seconds: float) -> str:
 
 def _literal(text: str) -> str:
     """Brackets are markup to rich; a host name is not."""
-    return text.replace("[", r"\[")
+    from rich.markup import escape  # noqa: PLC0415 - as above
+
+    return escape(text)

@@ -47,12 +47,9 @@ _ADVICE = {
 
 @contextmanager
 def translated(store: str) -> Iterator[None]:
-    """Turns what SQLite and the file system raise into our errors, with what to do about them."""
+    """Turns what SQLite raises into our errors, with what to do about them."""
     try:
         yield
-    except OSError as error:
-        advice = _ADVICE[StoreUnreachable]
-        raise StoreUnreachable(f"{store}: {advice} ({error.strerror})") from error
     except sqlite3.Error as error:
         kind = _ERRORS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
         if kind is None and isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
@@ -62,9 +59,20 @@ def translated(store: str) -> Iterator[None]:
         raise kind(f"{store}: {advice} ({error})") from error
 
 
+@contextmanager
+def _opening(store: str) -> Iterator[None]:
+    """The same for what the file system raises: only here may it be about the store."""
+    try:
+        with translated(store):
+            yield
+    except OSError as error:
+        advice = _ADVICE[StoreUnreachable]
+        raise StoreUnreachable(f"{store}: {advice} ({error.strerror})") from error
+
+
 def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection:
     """A connection that may write; the store is created where there is none."""
-    with translated(str(path)):
+    with _opening(str(path)):
         if not path.parent.is_dir():
             raise StoreUnreachable(f"{path}: there is no folder {path.parent}; create it first")
         _refuse_foreign_files(path)
@@ -82,14 +90,14 @@ def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection
 
 def open_existing(path: Path) -> sqlite3.Connection:
     """A connection that may write, to a store that exists."""
-    with translated(str(path)):
+    with _opening(str(path)):
         _refuse_nothing(path)
     return open_store(path)
 
 
 def read_store(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, to a store that exists."""
-    with translated(str(path)):
+    with _opening(str(path)):
         _refuse_nothing(path)
         _refuse_foreign_files(path)
         db = _connect(f"file:{_quoted(path)}?mode=ro")

@@ -11,9 +11,7 @@ reached, whatever its neighbours turn out to be: pages, redirects, errors, files
 
 import json
 import re
-import struct
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b, shake_128
@@ -21,6 +19,8 @@ from http import HTTPStatus
 from ipaddress import IPv4Address
 from itertools import accumulate, chain
 from typing import Literal, NamedTuple
+
+from freki.testing import library
 
 HALL = 16  # numbers in a hall: its own page and up to fifteen books
 DOORS = 4  # from a hall to further halls: of a million pages none is more than ten links away
@@ -36,7 +36,6 @@ _Kind = Literal["page", "redirect", "missing", "broken", "flaky", "duplicate", "
 _PAGES: tuple[_Kind, ...] = ("page", "flaky", "duplicate")
 _FILES = ("txt", "json", "png", "pdf")
 _IN_HEADERS = 7  # of `_spellings`
-_SENTENCE = 80  # characters, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Web:
         if path == "/robots.txt":
             return self._content("text/plain; charset=utf-8", self.robots.encode())
         if path == "/library.css":
-            return self._content("text/css", _STYLE.encode())
+            return self._content("text/css", library.STYLE.encode())
         number = host_number(host.partition(":")[0])
         spot = self._spot(number if number and number < self.hosts else 0, path)
         return self._notice(404) if spot is None else self._answer(spot, host, attempt)
@@ -149,7 +148,7 @@ class Web:
         if not book:
             return directory
         bits = _bits(self.seed, spot)
-        adjective, noun = _words(bits)
+        adjective, noun = library.words(bits)
         plain = f"{directory}{adjective}-{noun}-{spot.number}"
         kind = self._kind(spot)
         if kind == "file":
@@ -201,7 +200,7 @@ class Web:
 
     def _drawn(self, spot: _Spot, count: int) -> list[_Spot]:
         """URLs anywhere in the web, the same ones for every call."""
-        words = _stream(f"links/{self.seed}/{spot.host}/{spot.number}", count * 2)
+        words = library.stream(f"links/{self.seed}/{spot.host}/{spot.number}", count * 2)
         drawn = []
         for number, dice in zip(words[::2], words[1::2], strict=True):
             host = spot.host
@@ -250,7 +249,7 @@ class Web:
         return Answer(status, (("content-type", content_type),), body, self.delay)
 
     def _notice(self, status: int) -> Answer:
-        body = _NOTICE.format(status=status, reason=HTTPStatus(status).phrase)
+        body = library.NOTICE.format(status=status, reason=HTTPStatus(status).phrase)
         return self._content("text/html; charset=utf-8", body.encode(), status)
 
     def _redirect(self, spot: _Spot, authority: str, status: int) -> Answer:
@@ -266,9 +265,9 @@ class Web:
             book = {"title": self._title(spot), "number": spot.number, "text": sentences}
             return self._content("application/json", json.dumps(book).encode())
         if kind == "png":
-            return self._content("image/png", _image(_bits(self.seed, spot)))
+            return self._content("image/png", library.image(_bits(self.seed, spot)))
         if kind == "pdf":
-            noise = shake_128(str(spot).encode()).digest(len(sentences) * _SENTENCE)
+            noise = shake_128(str(spot).encode()).digest(len(sentences) * library.SENTENCE)
             return self._content("application/pdf", b"%PDF-1.7\n" + noise + b"\n%%EOF\n")
         return self._content("text/plain; charset=utf-8", "\n".join(sentences).encode())
 
@@ -277,17 +276,19 @@ class Web:
         inside = 3 + len(self._inside(spot))
         sentences, title = self._prose(spot), self._title(spot)
         hostile = self.hostile if spot.number == 0 else ()
-        return _PAGE.format(
+        return library.PAGE.format(
             language=("en", "en-GB")[_bits(self.seed, spot) >> 16 & 1],
             title=title,
             description=sentences[0],
-            canonical=f"http://{authority}{_escape(self._path(spot))}",
+            canonical=f"http://{authority}{library.escape(self._path(spot))}",
             way_back=" / ".join(anchors[: 2 if spot.number >= HALL else 1]),
-            prose=_paragraphs(sentences),
-            lists=_list("In this hall", anchors[3:inside])
-            + _list("See also", anchors[inside:])
-            + _list("Beware", [f'<a href="/hostile/{name}">{name}</a>' for name in hostile]),
-            loans=_loans(_bits(self.seed, spot)),
+            prose=library.paragraphs(sentences),
+            lists=library.bullets("In this hall", anchors[3:inside])
+            + library.bullets("See also", anchors[inside:])
+            + library.bullets(
+                "Beware", [f'<a href="/hostile/{name}">{name}</a>' for name in hostile]
+            ),
+            loans=library.loans(_bits(self.seed, spot)),
             permanent=anchors[2],
         )
 
@@ -295,7 +296,7 @@ class Web:
         links = self._links(spot)
         if not self.messy:
             return [self._anchor(spot, link, authority) for link in links]
-        dice = _stream(f"ink/{self.seed}/{spot.host}/{spot.number}", len(links))
+        dice = library.stream(f"ink/{self.seed}/{spot.host}/{spot.number}", len(links))
         return [
             self._messy_anchor(spot, link, authority, die)
             if (die & 0xFF) < self.messy * 0x100
@@ -304,7 +305,7 @@ class Web:
         ]
 
     def _anchor(self, page: _Spot, link: _Spot, authority: str) -> str:
-        href = _escape(self._reference(page, link, authority, 0))
+        href = library.escape(self._reference(page, link, authority, 0))
         return f'<a href="{href}">{self._title(link)}</a>'
 
     def _messy_anchor(self, page: _Spot, link: _Spot, authority: str, die: int) -> str:
@@ -328,7 +329,7 @@ class Web:
     def _title(self, spot: _Spot) -> str:
         if spot.number == 0:
             return "The Library of Halls"
-        adjective, noun = _words(_bits(self.seed, spot))
+        adjective, noun = library.words(_bits(self.seed, spot))
         if spot.number % HALL == 0:
             return f"Hall {spot.number // HALL}, of the {adjective} {noun}"
         return f"The {adjective} {noun}, volume {spot.number}"
@@ -338,8 +339,8 @@ class Web:
         scale = bits & -bits & 31 or 32  # 1 for half of all pages, 2 for a quarter, and so on
         size = min(self.largest, 1000 * scale + (bits >> 8 & 0x3FF) * scale)
         key = f"prose/{self.seed}/{spot.host}/{spot.number}".encode()
-        choice = shake_128(key).digest(max(4, size // _SENTENCE))
-        return list(map(_sentences(self.seed).__getitem__, choice))
+        choice = shake_128(key).digest(max(4, size // library.SENTENCE))
+        return list(map(library.sentences(self.seed).__getitem__, choice))
 
 
 def address(host: int) -> str:
@@ -371,14 +372,6 @@ def _bits(seed: int, spot: _Spot) -> int:
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
 
 
-def _stream(key: str, count: int) -> tuple[int, ...]:
-    return struct.unpack(f"<{count}Q", shake_128(key.encode()).digest(count * 8))
-
-
-def _words(bits: int) -> tuple[str, str]:
-    return _ADJECTIVES[bits >> 32 & 31], _NOUNS[bits >> 37 & 31]
-
-
 def _port(authority: str) -> str:
     port = authority.rpartition(":")[2]
     return f":{port}" if port.isdigit() and port != authority else ""
@@ -404,152 +397,3 @@ def _spellings(authority: str, base: str, path: str) -> tuple[str, ...]:
         path.replace("%C3%A9", "é"),
         f"{up}{path[1:]}" or "./",
     )
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;")
-
-
-def _paragraphs(sentences: Sequence[str]) -> str:
-    parts = []
-    for start in range(0, len(sentences), 5):
-        if start % 20 == 15:
-            parts.append(f"<h2>{_HEADINGS[start // 20 % len(_HEADINGS)]}</h2>")
-        parts.append(f"<p>{' '.join(sentences[start : start + 5])}</p>")
-    return "\n".join(parts)
-
-
-def _list(heading: str, anchors: Sequence[str]) -> str:
-    if not anchors:
-        return ""
-    items = "\n".join(f"<li>{anchor}</li>" for anchor in anchors)
-    return f"<h2>{heading}</h2>\n<ul>\n{items}\n</ul>\n"
-
-
-def _loans(bits: int) -> str:
-    years = (1700 + (bits >> shift) % 320 for shift in (3, 11, 19))
-    return "".join(
-        f"<tr><td>{year}</td><td>the {_NOUNS[year % 32]}</td><td>{year % 90 + 1} days</td></tr>\n"
-        for year in years
-    )
-
-
-def _image(bits: int) -> bytes:
-    """A PNG of one colour, 8 by 8 pixels."""
-    chunks = (
-        b"IHDR" + struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0),
-        b"IDAT" + zlib.compress((b"\0" + bits.to_bytes(8, "little")[:3] * 8) * 8),
-        b"IEND",
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
-        for chunk in chunks
-    )
-
-
-@lru_cache(maxsize=8)
-def _sentences(seed: int) -> tuple[str, ...]:
-    """One for every value of a byte, so that a page's prose is a string of bytes."""
-    return tuple(_sentence(_stream(f"sentence/{seed}/{number}", 7)) for number in range(256))
-
-
-def _sentence(dice: Sequence[int]) -> str:
-    return _TEMPLATES[dice[0] % len(_TEMPLATES)].format(
-        adjective=_ADJECTIVES[dice[1] % 32],
-        noun=_NOUNS[dice[2] % 32],
-        other=_NOUNS[dice[3] % 32],
-        place=_PLACES[dice[4] % len(_PLACES)],
-        year=1700 + dice[5] % 320,
-        count=2 + dice[6] % 97,
-    )
-
-
-_VOCABULARY = """
-blue borrowed brass bright careful copper crooked distant faded folded forgotten frozen
-gentle golden hidden hollow late little long lost marble northern patient plain quiet red
-restless silver sleeping striped tall winter
-
-ballad bell bridge candle clock compass door feather fountain garden harbour key kite ladder
-lamp lantern letter lighthouse map mirror mountain painter pearl river sailor shadow ship
-stair storm tower traveller window
-"""
-_ADJECTIVES, _NOUNS = map(str.split, _VOCABULARY.split("\n\n"))
-
-_PLACES = (
-    "by the north stair",
-    "under the long gallery",
-    "beside the stove",
-    "in the keeper's drawer",
-    "on the highest shelf",
-    "behind the globe",
-)
-
-_HEADINGS = (
-    "How it came here",
-    "What readers say",
-    "The binding",
-    "Notes in the margin",
-    "Copies elsewhere",
-    "For the keeper",
-)
-
-_TEMPLATES = (
-    "The {adjective} {noun} was lent {count} times before anybody missed its last page.",
-    "Whoever comes for the {noun} usually stays for the {other}.",
-    "In {year} the keepers moved the {adjective} {noun} {place}, where it is dry.",
-    "Nobody has asked for the {noun} since {year}; it waits {place}.",
-    "Whoever returns the {noun} late owes this hall a {adjective} {other}.",
-    "Its margins hold notes in {count} hands — the oldest is signed with a {adjective} {noun}.",
-    "The catalogue counts {count} copies, and a {adjective} {noun} that is none of them.",
-    "Compare it with the {other} {place}: both were bound in {year}.",
-    "“Read it {place},” says the old guide, “and then read the {noun} again.”",
-    "What looks like a {noun} from the gallery turns out to be a {adjective} {other}.",
-    "In the café they tell the story of the {adjective} {noun} by heart.",
-    "There is a shorter way: past the {noun}, left at the {other}, then down {count} steps.",
-)
-
-_NOTICE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{status} {reason}</title></head>
-<body><h1>{reason}</h1><p>The keeper looked twice.</p></body>
-</html>
-"""
-
-_PAGE = """<!doctype html>
-<html lang="{language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<meta name="description" content="{description}">
-<link rel="canonical" href="{canonical}">
-<link rel="stylesheet" href="/library.css">
-</head>
-<body>
-<header>{way_back}</header>
-<main>
-<h1>{title}</h1>
-{prose}
-{lists}<h2>Loans</h2>
-<table>
-<tr><th>Year</th><th>Reader</th><th>Kept for</th></tr>
-{loans}</table>
-</main>
-<footer>{permanent} · <a href="mailto:keeper@library.invalid">Write to the keeper</a></footer>
-</body>
-</html>
-"""
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #2b2620; --paper: #fbf8f1; --red: #9a3b26 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e2d6; --paper: #211d18; --red: #e0896f } }
-body { max-width: 44rem; margin: 0 auto; padding: 1.5rem; font: 1.1rem/1.6 Georgia, serif }
-body { color: var(--ink); background: var(--paper) }
-h1 { font-size: 2.2rem; line-height: 1.2 }
-h2 { margin-top: 2rem; font-size: 1.2rem }
-a { color: var(--red) }
-ul { columns: 2; padding-left: 1.2rem }
-table { border-collapse: collapse }
-th, td { padding: 0.2rem 1.5rem 0.2rem 0; text-align: left; border-bottom: 1px solid #8884 }
-header, footer { font-size: 0.9rem; opacity: 0.8 }
-"""
