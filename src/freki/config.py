@@ -64,9 +64,7 @@ class Scope(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["breadth", "depth", "best"],
         Meta(description="which URL next: near the start, far from it, or most promising"),
     ] = "breadth"
-    obey_nofollow: Annotated[
-        bool, Meta(description="do not follow links marked nofollow")
-    ] = False
+    obey_nofollow: Annotated[bool, Meta(description="do not follow links marked nofollow")] = False
     check_external: Annotated[
         bool, Meta(description="try links that lead outside, one request each, to find broken ones")
     ] = False
@@ -82,8 +80,12 @@ class Politeness(Struct, frozen=True, forbid_unknown_fields=True):
         Seconds | None,
         Meta(description="seconds between two requests to a host; by default as it can take"),
     ] = None
-    min_delay: Annotated[Seconds, Meta(description="the shortest pause that is learnt by itself")] = 0.25
-    max_delay: Annotated[Seconds, Meta(description="the longest pause that is learnt by itself")] = 30.0
+    min_delay: Annotated[
+        Seconds, Meta(description="the shortest pause that is learnt by itself")
+    ] = 0.25
+    max_delay: Annotated[
+        Seconds, Meta(description="the longest pause that is learnt by itself")
+    ] = 30.0
     concurrency: Annotated[
         Count | None,
         Meta(description="requests at once per host; by default 1, or 16 with --delay 0"),
@@ -91,12 +93,10 @@ class Politeness(Struct, frozen=True, forbid_unknown_fields=True):
     ignore_robots: Annotated[
         bool, Meta(description="do not ask for robots.txt; only for sites that are yours")
     ] = False
-    per_address: Annotated[
-        bool, Meta(description="treat hosts that share an address as one")
-    ] = False
-    user_agent: Annotated[
-        Printable, Meta(description="who we say we are")
-    ] = DEFAULT_AGENT
+    per_address: Annotated[bool, Meta(description="treat hosts that share an address as one")] = (
+        False
+    )
+    user_agent: Annotated[Printable, Meta(description="who we say we are")] = DEFAULT_AGENT
 
     @property
     def shared(self) -> bool:
@@ -114,12 +114,10 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
     """How bytes are got."""
 
     connections: Annotated[Count, Meta(description="connections at once, to all hosts")] = 512
-    timeout: Annotated[
-        Positive, Meta(description="seconds for a whole answer")
-    ] = 60.0
-    connect_timeout: Annotated[
-        Positive, Meta(description="seconds to connect, TLS included")
-    ] = 10.0
+    timeout: Annotated[Positive, Meta(description="seconds for a whole answer")] = 60.0
+    connect_timeout: Annotated[Positive, Meta(description="seconds to connect, TLS included")] = (
+        10.0
+    )
     min_speed: Annotated[
         Natural, Meta(description="give up below this many bytes a second for 20 seconds")
     ] = 100
@@ -128,20 +126,21 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
         Natural, Meta(description="redirects in a row; each is a URL of its own")
     ] = 10
     attempts: Annotated[Count, Meta(description="tries before a URL counts as failed")] = 3
-    http: Annotated[
-        Literal["1.1", "2", "3"], Meta(description="highest HTTP version to use")
-    ] = "2"
+    http: Annotated[Literal["1.1", "2", "3"], Meta(description="highest HTTP version to use")] = "2"
     drain: Annotated[
         Seconds, Meta(description="seconds that requests in flight have to end after Ctrl-C")
     ] = 30.0
-    insecure: Annotated[bool, Meta(description="accept TLS certificates that do not verify")] = False
+    insecure: Annotated[bool, Meta(description="accept TLS certificates that do not verify")] = (
+        False
+    )
 
 
 class Keeping(Struct, frozen=True, forbid_unknown_fields=True):
     """What is kept of a page."""
 
     keep: Annotated[
-        Literal["all", "html", "none"], Meta(description="which bodies are stored: all, html or none")
+        Literal["all", "html", "none"],
+        Meta(description="which bodies are stored: all, html or none"),
     ] = "all"
     durability: Annotated[
         Literal["process", "power"],

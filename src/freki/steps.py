@@ -1,6 +1,6 @@
 """The contracts between the steps, in the order of the journey.
 
-    admit -> ledger -> fetch -> extract -> ledger
+admit -> ledger -> fetch -> extract -> ledger
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,7 +8,17 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from freki.messages import Batch, Claim, Discovery, Failure, HostRest, HostWork, Page, Reason, Response
+from freki.messages import (
+    Batch,
+    Claim,
+    Discovery,
+    Failure,
+    HostRest,
+    HostWork,
+    Page,
+    Reason,
+    Response,
+)
 
 Fetch = Callable[[Claim], Awaitable[Response | Failure]]
 """Gets the bytes of one URL. Redirects are answers like any other. Never raises for what the web

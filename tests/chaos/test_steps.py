@@ -169,17 +169,17 @@ def test_a_disk_that_fails_ends_the_crawl_soon_and_loses_nothing(
     for number in range(scale.faults):
         store, log = tmp_path / f"{number}.db", tmp_path / f"{number}.log"
         began, step = now(), int(10 ** dice.uniform(0, 3))
-        strace = tracing(call, log, f"-einject={call}:error={error}:when={step}+")
-        process = start(library.url, store, "--durability=power", through=strace)
+        inject = ("--seccomp-bpf", f"-einject={call}:error={error}:when={step}+")
+        process = start(library.url, store, "--durability=power", through=tracing(call, log, *inject))
         code, words = end(process)
-        ended = time.time()
+        ended, over = now(), time.time()
         failed = [float(line.split()[1]) for line in log.open() if "INJECTED" in line]
         if failed:
             assert code == expected, (step, words)
             last = max((visit.wall for visit in library.log(began)), default=0)
             assert last < failed[0] + STOPS
-            slowest = max(slowest, ended - failed[0])
+            slowest = max(slowest, over - failed[0])
         crawl(library.url, store)
-        judgement = judge(read(store, library.log(began), [now()]), undisturbed, Bounds())
+        judgement = judge(read(store, library.log(began), [ended]), undisturbed, Bounds())
         assert not judgement, (step, judgement)
     measured(f"4 disk {how}", f"{scale.faults} times, over at most {slowest:.1f} s later")

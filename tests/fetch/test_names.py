@@ -49,7 +49,9 @@ def test_a_resolver_that_hangs_for_some_holds_up_no_other(resolver: Resolver) ->
                 group.create_task(names.ask(f"slow{number}.example"))
             await asyncio.sleep(0)
             await names.ask("quick.example")
-            waiting = sum(1 for number in range(100) if names.recall(f"slow{number}.example") is None)
+            waiting = sum(
+                1 for number in range(100) if names.recall(f"slow{number}.example") is None
+            )
             resolver.released.set()
         return waiting
 

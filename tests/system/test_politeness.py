@@ -5,16 +5,16 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.system.scripted import Script, answer, page, scripted
 
 import freki
 from freki.testing.auditor import Access, duplicates, most_in_flight, spacings, violations
 from freki.testing.server import serve
 from freki.testing.synthetic import Web
-from tests.system.scripted import answer, page, scripted
 
 
-async def _crawl(url: str, **options: object) -> list[str]:
-    return [visit.url async for visit in freki.crawl(url, **options)]
+async def _crawl(url: str, store: Path | None = None, **options: object) -> list[str]:
+    return [visit.url async for visit in freki.crawl(url, store=store, name="audited", **options)]
 
 
 async def _audited(web: Web, **options: object) -> tuple[list[str], list[Access]]:
@@ -72,7 +72,7 @@ def test_a_resumed_crawl_does_not_jump_the_delay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_pauses_the_whole_host(status: int) -> None:
     answers = iter([answer(status, retry_after="1"), page()])
-    script = {
+    script: Script = {
         "/": page("/strained", "/other", "/third"),
         "/strained": lambda: next(answers),
         "/other": page(),
@@ -96,7 +96,7 @@ def test_retry_after_pauses_the_whole_host(status: int) -> None:
 @pytest.mark.parametrize("header", ["Thu, 01 Jan 1970 00:00:00 GMT", "soon"])
 def test_a_retry_after_that_says_nothing_does_not_stop_the_crawl(header: str) -> None:
     answers = iter([answer(503, retry_after=header), page()])
-    script = {"/": lambda: next(answers)}
+    script: Script = {"/": lambda: next(answers)}
 
     async def crawl() -> list[str]:
         async with scripted(script) as site:

@@ -5,12 +5,12 @@ import zlib
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.system.scripted import Script, answer, scripted
 
 from freki.config import Fetching
 from freki.engine.rulebook import KEPT_SECONDS, PAUSES, Rulebook, Welcome
 from freki.fetch.http import Http
 from freki.messages import Claim, Failure, Reason
-from tests.system.scripted import Script, answer, scripted
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 AGENT = "Freki/1.0 (+https://freki.example)"
@@ -51,7 +51,11 @@ def _large() -> bytes:
 MATRIX: dict[str, tuple[Script, Welcome, Welcome]] = {
     "200": ({"/robots.txt": answer(200, RULES)}, COME_IN, GO_AWAY),
     "200 with HTML": (
-        {"/robots.txt": answer(200, b"<html><body>Welcome</body></html>", content_type="text/html")},
+        {
+            "/robots.txt": answer(
+                200, b"<html><body>Welcome</body></html>", content_type="text/html"
+            )
+        },
         COME_IN,
         COME_IN,
     ),
@@ -94,7 +98,10 @@ def test_what_an_answer_means(row: str) -> None:
     script, public, private = MATRIX[row]
 
     async def check(rulebook: Rulebook, site: str, clock: Clock) -> None:
-        assert rulebook.welcome(Claim(1, 1, f"{site}/public", 0), clock.now).welcome is Welcome.ask_first
+        assert (
+            rulebook.welcome(Claim(1, 1, f"{site}/public", 0), clock.now).welcome
+            is Welcome.ask_first
+        )
         await rulebook.ask(Claim(1, 1, f"{site}/public", 0))
         assert rulebook.welcome(Claim(1, 1, f"{site}/public", 0), clock.now).welcome is public
         assert rulebook.welcome(Claim(1, 1, f"{site}/private", 0), clock.now).welcome is private

@@ -65,7 +65,9 @@ class Scope:
 
     def checks_outside(self, link: Link, page: Claim) -> bool:
         """Links to outside are tried; what a tried one redirects to is not."""
-        return self._settings.check_external and link.via != Via.redirect and page.via != Via.external
+        return (
+            self._settings.check_external and link.via != Via.redirect and page.via != Via.external
+        )
 
     def priority(self, url: str, depth: int, via: int, rel: str = "") -> int:
         """What is fetched first: the smallest number, then the first that was found."""

@@ -37,7 +37,9 @@ def run(command: str, words: list[str]) -> int:
 
 def parser(command: str) -> Parser:
     """The options of `freki check`."""
-    made = Parser(command, "Looks whether a store keeps its promises: structure, sums, digests.", EXAMPLES)
+    made = Parser(
+        command, "Looks whether a store keeps its promises: structure, sums, digests.", EXAMPLES
+    )
     made.add_argument("store", nargs="?", type=Path, default=DEFAULT_STORE, metavar="FILE")
     made.add_argument("--repair", action="store_true", help="mend what can be mended")
     return made

@@ -42,7 +42,9 @@ def crawl_of(db: sqlite3.Connection, name: str | None) -> crawls.Crawl:
     if crawl is None:
         known = crawls.names(db)
         listed = ", ".join(known[:10]) or "none"
-        raise BadInput(f"there is no crawl {name!r}{nearest(str(name), known)}; the store has: {listed}")
+        raise BadInput(
+            f"there is no crawl {name!r}{nearest(str(name), known)}; the store has: {listed}"
+        )
     return crawl
 
 
@@ -50,7 +52,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     """Which ended URLs."""
     parser.add_argument("--outcome", choices=["done", "failed", "refused"], help="only ended URLs")
     parser.add_argument("--reason", type=reason, metavar="REASON", help="as timeout, robots, depth")
-    parser.add_argument("--host", type=origin, metavar="ORIGIN", help="only this host, as https://example.com")
+    parser.add_argument(
+        "--host", type=origin, metavar="ORIGIN", help="only this host, as https://example.com"
+    )
     parser.add_argument("--status", type=status_range, metavar="CODE", help="as 404 or 4xx")
 
 

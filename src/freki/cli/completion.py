@@ -21,8 +21,8 @@ complete -F _freki freki
 """
 
 SHELLS = {
-    "bash": "eval \"$(freki completion bash)\"  in ~/.bashrc",
-    "zsh": "eval \"$(freki completion zsh)\"  in ~/.zshrc",
+    "bash": 'eval "$(freki completion bash)"  in ~/.bashrc',
+    "zsh": 'eval "$(freki completion zsh)"  in ~/.zshrc',
     "fish": "freki completion fish | source  in ~/.config/fish/config.fish",
 }
 
@@ -60,7 +60,9 @@ def _flags(command: str) -> list[str]:
 
 
 def _bash(flags: dict[str, list[str]]) -> str:
-    cases = "\n".join(f'        {name}) words="{" ".join(words)}" ;;' for name, words in flags.items())
+    cases = "\n".join(
+        f'        {name}) words="{" ".join(words)}" ;;' for name, words in flags.items()
+    )
     return BASH.format(cases=cases, commands=" ".join(flags))
 
 

@@ -19,10 +19,10 @@ import msgspec
 from freki import config
 from freki.admit.scope import Scope
 from freki.cli.exits import Exit
+from freki.cli.look import sums_table
 from freki.cli.options import DEFAULT_STORE, Parser, add_settings, add_store, settings_of
 from freki.cli.output import counted, harmless
 from freki.cli.progress import Progress, progress, size, span
-from freki.cli.look import sums_table
 from freki.engine.build import worker
 from freki.engine.crawl import Ending, Worker
 from freki.errors import BadInput, BadUrl, StoreError
@@ -91,9 +91,13 @@ def parser(command: str) -> Parser:
     made = Parser(command, "Crawls from the start URLs and keeps every page in a store.", EXAMPLES)
     made.add_argument("url", nargs="*", metavar="URL", help="where to start")
     add_store(made)
-    made.add_argument("--seeds", type=Path, metavar="FILE", help="more start URLs, one a line; - is stdin")
+    made.add_argument(
+        "--seeds", type=Path, metavar="FILE", help="more start URLs, one a line; - is stdin"
+    )
     made.add_argument("--name", metavar="NAME", help="the crawl's name (default: the first host)")
-    made.add_argument("--again", action="store_true", help="crawl a finished crawl anew, as a new run")
+    made.add_argument(
+        "--again", action="store_true", help="crawl a finished crawl anew, as a new run"
+    )
     made.add_argument("--config", type=Path, metavar="FILE", help="options in a TOML file")
     made.add_argument("--quiet", action="store_true", help="no progress, no summary; errors only")
     made.add_argument("--json", action="store_true", help="the summary as one JSON object")
@@ -278,7 +282,9 @@ def _summary(
         lines.append("The same command continues the crawl.")
     elif crawl.status == "limited":
         lines.append("A limit was reached; the same command with a higher one continues.")
-    lines.append(f"Kept in {arguments.store}. More: freki pages {name}{store}, freki urls {name}{store}")
+    lines.append(
+        f"Kept in {arguments.store}. More: freki pages {name}{store}, freki urls {name}{store}"
+    )
     return "\n".join(lines)
 
 
@@ -289,7 +295,10 @@ def _note(line: read.UrlLine, starts: Sequence[read.UrlLine]) -> str | None:
         return f"The start URL {line.url} gave no page ({line.reason}{detail})."
     if line.via == Via.seed.name and _is_circle(line, starts):
         return f"The start URL {line.url} redirects in a circle."
-    if line.via == Via.redirect.name and split(line.parent or line.url).origin != split(line.url).origin:
+    if (
+        line.via == Via.redirect.name
+        and split(line.parent or line.url).origin != split(line.url).origin
+    ):
         return f"The start URL {line.parent} redirects to {line.url}; the crawl followed it there."
     return None
 

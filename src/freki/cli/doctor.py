@@ -54,7 +54,9 @@ def parser(command: str) -> Parser:
 
 
 def _python() -> Finding:
-    return Finding("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    return Finding(
+        "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    )
 
 
 def _libcurl() -> Finding:
@@ -70,17 +72,19 @@ def _libcurl() -> Finding:
 
 def _event_loop() -> Finding:
     try:
-        import uvloop  # noqa: PLC0415 - not on every platform
+        import uvloop  # noqa: F401, PLC0415 - not on every platform
     except ImportError:
         return Finding("event loop", "asyncio", "pip install uvloop makes crawling faster")
-    return Finding("event loop", f"uvloop {uvloop.__version__}")
+    return Finding("event loop", "uvloop")
 
 
 def _names() -> Finding:
     try:
         socket.getaddrinfo("localhost", 80)
     except OSError as error:
-        return Finding("host names", f"not resolved: {error}", "check /etc/resolv.conf and /etc/hosts")
+        return Finding(
+            "host names", f"not resolved: {error}", "check /etc/resolv.conf and /etc/hosts"
+        )
     return Finding("host names", "resolved")
 
 
@@ -95,7 +99,9 @@ def _files() -> Finding:
 def _room(store: Path) -> Finding:
     folder = store.absolute().parent
     if not folder.is_dir():
-        return Finding("room", f"{folder} does not exist", "create it, or name another with --store")
+        return Finding(
+            "room", f"{folder} does not exist", "create it, or name another with --store"
+        )
     free = shutil.disk_usage(folder).free
     advice = "" if free > ROOM_WANTED else "a crawl needs more; free some, or use --keep none"
     return Finding("room", f"{free / 1e9:.1f} GB free in {folder}", advice)

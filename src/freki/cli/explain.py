@@ -81,7 +81,11 @@ def _told(story: Story) -> Iterator[str]:
 def _phases(timings: object) -> str:
     phases = msgspec.to_builtins(timings)
     names = ("dns", "connect", "tls", "first byte", "total")
-    shown = [f"{name} {seconds * 1000:.0f} ms" for name, seconds in zip(names, phases, strict=True) if seconds]
+    shown = [
+        f"{name} {seconds * 1000:.0f} ms"
+        for name, seconds in zip(names, phases, strict=True)
+        if seconds
+    ]
     return ", ".join(shown) or "no time"
 
 

@@ -8,7 +8,15 @@ from contextlib import closing
 
 import msgspec
 
-from freki.cli.choose import add_crawl, add_filters, crawl_of, filter_of, natural, origin, status_range
+from freki.cli.choose import (
+    add_crawl,
+    add_filters,
+    crawl_of,
+    filter_of,
+    natural,
+    origin,
+    status_range,
+)
 from freki.cli.options import Parser, add_store
 from freki.cli.output import FORMATS, harmless, write
 from freki.config import nearest
@@ -68,10 +76,16 @@ def parser(command: str) -> Parser:
             help=f"count by these, as reason,host; of {', '.join(read.GROUPS)}",
         )  # fmt: skip
     else:
-        made.add_argument("--host", type=origin, metavar="ORIGIN", help="only this host, as https://example.com")
+        made.add_argument(
+            "--host", type=origin, metavar="ORIGIN", help="only this host, as https://example.com"
+        )
         made.add_argument("--status", type=status_range, metavar="CODE", help="as 404 or 4xx")
-        made.add_argument("--type", metavar="TYPE", help="content types that begin so, as text/html")
-        made.add_argument("--links", action="store_true", help="with the links of each page (jsonl)")
+        made.add_argument(
+            "--type", metavar="TYPE", help="content types that begin so, as text/html"
+        )
+        made.add_argument(
+            "--links", action="store_true", help="with the links of each page (jsonl)"
+        )
     return made
 
 
@@ -115,7 +129,9 @@ def sums_table(sums: read.Status) -> str:
 
 def _urls(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
     if arguments.state and arguments.outcome:
-        raise BadInput("--state is about open URLs and --outcome about ended ones; give one of them")
+        raise BadInput(
+            "--state is about open URLs and --outcome about ended ones; give one of them"
+        )
     wanted = msgspec.structs.replace(
         filter_of(arguments), depth=arguments.depth, limit=_limit(arguments)
     )
@@ -163,6 +179,6 @@ def _columns(text: str) -> tuple[str, ...]:
     columns = tuple(text.split(","))
     for column in columns:
         if column not in read.GROUPS:
-            near = nearest(column, read.GROUPS) or f"; they are: {', '.join(read.GROUPS)}"
+            near = nearest(column, list(read.GROUPS)) or f"; they are: {', '.join(read.GROUPS)}"
             raise argparse.ArgumentTypeError(f"there is no column {column!r}{near}")
     return columns

@@ -39,7 +39,9 @@ class Parser(argparse.ArgumentParser):
             message = f"there is no option {word}{nearest(word, self.flags())}"
             if not word.startswith("-"):
                 message = f"what is {word!r} for? This command takes less"
-        self.exit(Exit.bad_input, f"{self.prog}: {message}\n{self.prog} --help explains the options\n")
+        self.exit(
+            Exit.bad_input, f"{self.prog}: {message}\n{self.prog} --help explains the options\n"
+        )
 
     def flags(self) -> list[str]:
         """Every option this command takes."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 # What came from the web must not steer the terminal: C0, DEL, C1, and what turns text around.
 _STEERING = {
-    **{code: "\N{REPLACEMENT CHARACTER}" for code in [*range(32), *range(0x7F, 0xA0)]},
+    **dict.fromkeys([*range(32), *range(127, 160)], "�"),
     **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}"),
     ord("\n"): " ",
     ord("\t"): " ",

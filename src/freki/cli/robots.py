@@ -18,7 +18,7 @@ from freki.url import split
 
 EXAMPLES = """\
   freki robots https://example.com /private/ /public.html
-  freki robots ./robots.txt --agent Googlebot https://example.com/a?b=c"""
+  freki robots --agent Googlebot ./robots.txt https://example.com/a?b=c"""
 
 
 def run(command: str, words: list[str]) -> int:
@@ -92,5 +92,7 @@ def _verdict(arguments: argparse.Namespace, rules: HostRules, text: str) -> bool
         case meaning:
             allowed = meaning is Access.allow_all
             why = f"status {rules.status}"
-    sys.stdout.write(f"{'allowed' if allowed else 'refused'}  {harmless(path)}  ({harmless(why)})\n")
+    sys.stdout.write(
+        f"{'allowed' if allowed else 'refused'}  {harmless(path)}  ({harmless(why)})\n"
+    )
     return allowed

@@ -163,5 +163,3 @@ def steady_clock() -> Callable[[], float]:
     """The date, counted from the start by the monotonic clock: nobody can set it back or forth."""
     started = time.time() - time.monotonic()
     return lambda: started + time.monotonic()
-
-

@@ -136,9 +136,7 @@ class Worker:
                 return
             travels.add(group.create_task(self._travel(claim, group, travels)), now)
 
-    async def _travel(
-        self, claim: Claim, group: asyncio.TaskGroup, travels: "Travels"
-    ) -> None:
+    async def _travel(self, claim: Claim, group: asyncio.TaskGroup, travels: "Travels") -> None:
         await journey(claim, self._steps)
         # The next one starts here; the loop wakes only when there is more to do than that.
         self._send_out(group, travels)

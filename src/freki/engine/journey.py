@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from freki.engine.pulse import Pulse
-from freki.engine.rulebook import Answer, Rulebook, Welcome
+from freki.engine.rulebook import Answer, NoRulebook, Rulebook, Welcome
 from freki.ledger.buffered import Buffered
 from freki.ledger.policy import Agenda
 from freki.messages import PAGES, Claim, Failure, Outcome, Reason, Response, State, Via, Visit
@@ -24,7 +24,7 @@ HOST_TRIES = 10
 class Steps(Struct, frozen=True):
     """What a journey goes through; `build.py` puts it together."""
 
-    rulebook: Rulebook
+    rulebook: NoRulebook | Rulebook
     fetch: Fetch
     extract: Extract
     read_sitemap: Extract
@@ -73,7 +73,7 @@ def greet(claim: Claim, steps: Steps) -> Answer:
 
 
 async def ask_first(claim: Claim, steps: Steps) -> Failure | None:
-    """Ask the host for its rules; the claim waits for its next turn. Answers with what went wrong."""
+    """Ask the host for its rules, while the claim waits for its next turn; gives what went wrong."""
     asked_at = steps.clock()
     rules = await steps.rulebook.ask(claim)
     if isinstance(rules, Failure):
@@ -99,7 +99,7 @@ def stay_away(claim: Claim, welcome: Answer, steps: Steps) -> None:
 
 
 def settle(claim: Claim, answer: Response | Failure, steps: Steps) -> Visit | None:
-    """Judge an answer, let the host rest, and hand the outcome to the ledger; gives a page, if it is."""
+    """Judge an answer, let the host rest, hand the outcome to the ledger; gives the page, if any."""
     now = steps.clock()
     verdict = steps.judge(claim, answer, now)
     elapsed = None if verdict.unreached else answer.timings.total

@@ -11,7 +11,7 @@ from enum import Enum
 from msgspec import Struct
 
 from freki.admit.robots import MAX_BODY, Access, Group, access, parse
-from freki.messages import Claim, Failure, HostRules, Reason, Via
+from freki.messages import Claim, Failure, HostRules, Reason, Response, Via
 from freki.steps import Fetch
 from freki.url import join, split
 
@@ -136,16 +136,9 @@ class Rulebook(NoRulebook):
         return rules
 
     async def _ask(self, host: int, origin: str) -> HostRules | Failure:
-        url = f"{origin}/robots.txt"
-        for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._fetch(Claim(0, host, url, 0, via=Via.seed))
-            if isinstance(answer, Failure):
-                return answer
-            target = answer.header("location") if answer.status in (301, 302, 303, 307, 308) else None
-            following = join(url, target) if target else None
-            if following is None:
-                break
-            url = following
+        answer = await self._follow(host, f"{origin}/robots.txt")
+        if isinstance(answer, Failure):
+            return answer
         before = self._known.get(origin)
         tries = before.rules.tries if before is not None else 0
         closed = access(answer.status) is Access.disallow_for_now
@@ -156,6 +149,19 @@ class Rulebook(NoRulebook):
         rules = HostRules(host, origin, self._clock(), answer.status, body, tries)
         self._learn(rules)
         return rules
+
+    async def _follow(self, host: int, url: str) -> Response | Failure:
+        """The answer after all redirects, or the last redirect where there are too many."""
+        redirects = 0
+        while True:
+            answer = await self._fetch(Claim(0, host, url, 0, via=Via.seed))
+            if isinstance(answer, Failure) or answer.status not in (301, 302, 303, 307, 308):
+                return answer
+            target = join(url, answer.header("location") or url)
+            if target is None or redirects == MAX_REDIRECTS:
+                return answer
+            url = target
+            redirects += 1
 
     def sitemaps(self, origin: str) -> list[str]:
         """The sitemaps that a host names, and the one place where they are by custom."""
@@ -172,7 +178,9 @@ class Rulebook(NoRulebook):
             self._bytes -= len(before.rules.body)
         self._known[rules.origin] = _Known(rules, group)
         self._bytes += len(rules.body)
-        while len(self._known) > MAX_KNOWN or (self._bytes > MAX_KNOWN_BYTES and len(self._known) > 1):
+        while len(self._known) > MAX_KNOWN or (
+            self._bytes > MAX_KNOWN_BYTES and len(self._known) > 1
+        ):
             oldest = self._known.pop(next(iter(self._known)))
             self._bytes -= len(oldest.rules.body)
 

@@ -70,9 +70,7 @@ def _of_failure(
     return Verdict(failure.reason, failure.detail, failed=True, unreached=unreached)
 
 
-def _of_strain(
-    claim: Claim, answer: Response, now: float, attempts: int, chance: float
-) -> Verdict:
+def _of_strain(claim: Claim, answer: Response, now: float, attempts: int, chance: float) -> Verdict:
     """The whole host pauses, for as long as it asks, within reason."""
     detail = f"status {answer.status}"
     pause = retry_after(answer.header("retry-after"), now)

@@ -202,9 +202,7 @@ class Http:
             self._timer = None
         if milliseconds >= 0:
             call: Callable[..., object] = self._act
-            self._timer = self._loop.call_later(
-                milliseconds / 1000, call, pycurl.SOCKET_TIMEOUT, 0
-            )
+            self._timer = self._loop.call_later(milliseconds / 1000, call, pycurl.SOCKET_TIMEOUT, 0)
 
     def _act(self, fd: int, event: int) -> None:
         self._multi.socket_action(fd, event)

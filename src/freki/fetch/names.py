@@ -99,8 +99,6 @@ class Names:
         self._known[host] = (self._loop.time() + kept, answer)
 
 
-def _settle(
-    answered: "asyncio.Future[list[str] | Failure]", answer: list[str] | Failure
-) -> None:
+def _settle(answered: "asyncio.Future[list[str] | Failure]", answer: list[str] | Failure) -> None:
     if not answered.done():
         answered.set_result(answer)

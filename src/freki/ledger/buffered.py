@@ -37,7 +37,9 @@ class Written(Struct, frozen=True):
 class Buffered:
     """A session of a ledger, for use in the event loop."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float], executor: Executor | None) -> None:
+    def __init__(
+        self, ledger: Ledger, clock: Callable[[], float], executor: Executor | None
+    ) -> None:
         self._ledger = ledger
         self._clock = clock
         self._executor = executor
@@ -74,9 +76,7 @@ class Buffered:
     async def renew(self) -> None:
         await self._in_thread(self._ledger.renew, self._held, self._clock())
 
-    async def claim(
-        self, hosts: int, refill: Sequence[HostRest], full: Sequence[int] = ()
-    ) -> Work:
+    async def claim(self, hosts: int, refill: Sequence[HostRest], full: Sequence[int] = ()) -> Work:
         claim = self._ledger.claim
         return await self._in_thread(claim, self._held, self._clock(), hosts, refill, full)
 

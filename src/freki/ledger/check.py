@@ -69,7 +69,9 @@ def _rows(db: Database) -> Iterator[Finding]:
     (secret,) = db.execute(LEDGER["fingerprint_key"]).fetchone()
     for id_, host, print_, path, state, reason, via in db.execute(SQL["urls_raw"]):
         if not (_is_one_of(State, state) and _is_one_of(Via, via)):
-            yield Finding(f"URL {id_} has the state {state} and the way {via}", "dropped", _drop_url(id_))
+            yield Finding(
+                f"URL {id_} has the state {state} and the way {via}", "dropped", _drop_url(id_)
+            )
         elif state >= State.done and not _is_one_of(Reason, reason):
             yield Finding(f"URL {id_} ended for the reason {reason}", "fetched again", _again(id_))
         elif not isinstance(path, str) or not _fits(path, print_, secret):
@@ -134,8 +136,10 @@ def _sums(db: Database) -> Iterator[Finding]:
     tallied = {tuple(row[:3]): row[3] for row in db.execute(SQL["tallied"])}
     if counted != tallied:
         yield Finding("the sums do not add up to the rows", "counted again", mend_sums)
-    if (wrong := db.execute(SQL["waiting_wrong"]).fetchall()):
-        yield Finding(f"{len(wrong)} hosts have a wrong number of waiting URLs", "counted again", mend_sums)
+    if wrong := db.execute(SQL["waiting_wrong"]).fetchall():
+        yield Finding(
+            f"{len(wrong)} hosts have a wrong number of waiting URLs", "counted again", mend_sums
+        )
 
 
 def _is_one_of(kind: type[State] | type[Reason] | type[Via], value: object) -> bool:
@@ -175,5 +179,3 @@ def _refetch(body: int) -> Callable[[Database], object]:
         db.execute(SQL["body_drop"], (body,))
 
     return repair
-
-

@@ -68,9 +68,7 @@ def begin(
     return crawl
 
 
-def resume(
-    db: sqlite3.Connection, crawl: Crawl, seeds: Sequence[str], settings: Settings
-) -> Crawl:
+def resume(db: sqlite3.Connection, crawl: Crawl, seeds: Sequence[str], settings: Settings) -> Crawl:
     """Continue a crawl with these settings; start URLs are added to those it has."""
     refuse_if_running(db, crawl)
     all_seeds = [*crawl.seeds, *(seed for seed in seeds if seed not in crawl.seeds)]
@@ -81,9 +79,7 @@ def resume(
     return resumed
 
 
-def end(
-    db: sqlite3.Connection, crawl: Crawl, status: str, now: float, seconds: float
-) -> None:
+def end(db: sqlite3.Connection, crawl: Crawl, status: str, now: float, seconds: float) -> None:
     """Note how the work ended, and for how long it went on."""
     with translated(crawl.name):
         db.execute(SQL["crawl_end"], (status, now, seconds, crawl.id))
@@ -121,7 +117,14 @@ def _crawl(row: tuple[object, ...] | None) -> Crawl | None:
     id_, name, run, settings, seeds, *rest = row
     try:
         return msgspec.convert(
-            [id_, name, run, msgspec.json.decode(str(settings)), msgspec.json.decode(str(seeds)), *rest],
+            [
+                id_,
+                name,
+                run,
+                msgspec.json.decode(str(settings)),
+                msgspec.json.decode(str(seeds)),
+                *rest,
+            ],
             Crawl,
             strict=False,
         )

@@ -129,7 +129,12 @@ class Agenda:
         return self._line[0][0] if self._line else None
 
     def settle(
-        self, claim: Claim, now: float, elapsed: float | None, pause_until: float = 0.0, address: str = ""
+        self,
+        claim: Claim,
+        now: float,
+        elapsed: float | None,
+        pause_until: float = 0.0,
+        address: str = "",
     ) -> HostRest:
         """A request is over: its host rests. `elapsed` is None where the host was not reached."""
         host = self._hosts[claim.host]
@@ -226,7 +231,9 @@ class Agenda:
     def _rest_until(self, host: _Host, date: float) -> None:
         host.next_at = max(host.next_at, date)
         if self._manners.per_address and host.address:
-            self._addresses[host.address] = max(self._addresses.get(host.address, 0.0), host.next_at)
+            self._addresses[host.address] = max(
+                self._addresses.get(host.address, 0.0), host.next_at
+            )
 
     def _ready_at(self, host: _Host) -> float:
         if self._manners.per_address and host.address:

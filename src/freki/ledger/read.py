@@ -238,7 +238,11 @@ def body(db: sqlite3.Connection, url: int) -> bytes | None:
 
 def iso(seconds: float) -> str:
     """A date as all output spells it."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(seconds, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def _led_here(db: sqlite3.Connection, parent: int | None, via: int) -> list[str]:

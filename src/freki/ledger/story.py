@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -85,7 +85,7 @@ def alike(db: sqlite3.Connection, url: str) -> list[str]:
     return [known for known in candidates if known != url and any(stories(db, known))]
 
 
-def _story(db: sqlite3.Connection, url: str, row: tuple[object, ...]) -> Story:
+def _story(db: sqlite3.Connection, url: str, row: tuple[Any, ...]) -> Story:
     (id_, state, reason, detail, depth, via, _hops, tries, parent, found_at, due, next_at, failures,
      crawl, run) = row  # fmt: skip
     ended = State(state) >= State.done
@@ -94,21 +94,21 @@ def _story(db: sqlite3.Connection, url: str, row: tuple[object, ...]) -> Story:
     waits = state == State.waiting
     return Story(
         url=url,
-        crawl=str(crawl),
-        run=msgspec.convert(run, int),
+        crawl=crawl,
+        run=run,
         state="ended" if ended else State(state).name,
         outcome=State(state).name if ended else None,
         reason=Reason(reason).name if reason else None,
-        detail=msgspec.convert(detail, str | None),
-        depth=msgspec.convert(depth, int),
+        detail=detail,
+        depth=depth,
         via=Via(via).name,
-        found_at=iso(msgspec.convert(found_at, float)),
+        found_at=iso(found_at),
         found_on=_name(db, parent),
-        tries=msgspec.convert(tries, int),
+        tries=tries,
         attempts=list(_attempts(db, id_, visit)),
-        due=iso(due) if waits and isinstance(due, float) else None,
-        host_rests_until=iso(next_at) if waits and isinstance(next_at, float) and next_at else None,
-        host_failures=msgspec.convert(failures, int),
+        due=iso(due) if waits and due else None,
+        host_rests_until=iso(next_at) if waits and next_at else None,
+        host_failures=failures,
         title=visit[3] if visit else None,
         content_type=visit[2] if visit else None,
         bytes=visit[4] if visit else None,
@@ -117,27 +117,23 @@ def _story(db: sqlite3.Connection, url: str, row: tuple[object, ...]) -> Story:
     )
 
 
-def _name(db: sqlite3.Connection, url: object) -> str | None:
-    if url is None:
-        return None
+def _name(db: sqlite3.Connection, url: int | None) -> str | None:
     row = db.execute(SQL["name_of"], (url,)).fetchone()
     return row[0] if row else None
 
 
-def _attempts(
-    db: sqlite3.Connection, url: object, visit: tuple[object, ...] | None
-) -> Iterator[Attempt]:
+def _attempts(db: sqlite3.Connection, url: int, visit: tuple[Any, ...] | None) -> Iterator[Attempt]:
     for at, reason, detail, timings in db.execute(SQL["attempts"], (url,)):
         took = msgspec.json.decode(timings, type=Timings)
         yield Attempt(iso(at), f"{Reason(reason).name}: {detail}", took.total, took)
     if visit is not None:
         at, status, _, _, _, timings, address, http = visit
-        took = msgspec.json.decode(str(timings), type=Timings)
+        took = msgspec.json.decode(timings, type=Timings)
         answer = f"status {status} by HTTP/{http} from {address}"
-        yield Attempt(iso(msgspec.convert(at, float)), answer, took.total, took)
+        yield Attempt(iso(at), answer, took.total, took)
 
 
-def _mothers(db: sqlite3.Connection, id_: object, url: str) -> Iterator[Mother]:
+def _mothers(db: sqlite3.Connection, id_: int, url: str) -> Iterator[Mother]:
     """Pages that link here. Links are kept with their page, so this looks at every page."""
     for page, name, packed in db.execute(SQL["pages_with_links"], (id_,)):
         if page == id_:

@@ -9,9 +9,10 @@ The farm is at `NAME.farm.localhost`, names that libcurl takes for loopback by i
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from http import HTTPStatus
 from typing import Literal
 from urllib.parse import parse_qsl, urlencode
 
@@ -21,19 +22,12 @@ Trap = Literal["calendar", "session", "visit", "maze", "shop", "lost", "farm"]
 
 FARM = ".farm.localhost"
 
-# The values of each facet of the shop: 96,000 combinations with all facets, more with some.
+# Values of each parameter of the shop: 96,000 pages with all of them, more with some.
 FACETS = {"brand": 12, "colour": 10, "page": 20, "size": 8, "sort": 5}
 
-_CORRIDORS = ("left/", "right/", "stairs/")
-
-_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
-_SYLLABLES = "ba bel da dor fa fen ga gil ha hol ka ki la lum ma mir na nor pa pel".split()
-
-_CALENDAR = re.compile(r"/calendar/(\d{1,4})/(\d\d?)/(?:(\d\d?)/)?", re.ASCII)
-_SESSION = re.compile(r"([^?]*)\?sid=([0-9a-f]{32})", re.ASCII)
-_VISIT = re.compile(r"/visit/([0-9a-f]{32})(/.*)", re.ASCII)
+_SESSION = re.compile(r"(/[^?]*)\?sid=[0-9a-f]{32}", re.ASCII)
+_VISIT = re.compile(r"/visit/[0-9a-f]{32}(/.*)", re.ASCII)
+_DAY = re.compile(r"/calendar/(\d{4})/(\d\d)/(?:(\d\d)/)?", re.ASCII)
 _HREF = re.compile(r'<a href="(/[^"]*)"')
 
 
@@ -43,7 +37,7 @@ class TrapWeb:
 
     seed: int = 0
     real_pages: int = 1000
-    hosts: int = field(default=1, init=False)  # that need an address
+    hosts: int = field(default=1, init=False)  # that need an address of their own
     _web: Web = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -55,67 +49,144 @@ class TrapWeb:
 
     def trap(self, host: str, path: str) -> Trap | None:
         """The trap that a URL is in; None for the real section."""
-        if _name(host).endswith(FARM):
+        if _hostname(host).endswith(FARM):
             return "farm"
         if _SESSION.fullmatch(path):
             return "session"
-        first = path[1:].partition("/")[0].partition("?")[0]
-        match first:
-            case "calendar" | "visit" | "maze" | "shop":
-                return first
-            case "" | "hall" | "robots.txt" | "library.css":
-                return None
-        return None if self._is_real(path) else "lost"
+        match re.split(r"[/?]", path, maxsplit=2)[1]:
+            case "calendar" | "visit" | "maze" | "shop" as name:
+                return name
+        return None if self._real(host, path) else "lost"
 
     def answer(self, host: str, path: str, attempt: int = 1) -> Answer:
         """What the authority `host` says when asked for `path`."""
         if path in ("/robots.txt", "/library.css"):
-            return self._web.answer(host, path)
+            return self._web.answer(host, path, attempt)
+        body = self._body(host, path).encode()
+        return Answer(200, (("content-type", "text/html; charset=utf-8"),), body)
+
+    def _body(self, host: str, path: str) -> str:
         match self.trap(host, path):
             case None:
-                body = self._real(host, path)
+                menu = _anchors(self._menu(host, path))
+                return self._real(host, path).replace("</footer>", f"{menu}</footer>")
             case "session":
-                body = self._session(host, path)
+                return self._copy(host, path, "{href}?sid={token}")
             case "visit":
-                body = self._visit(host, path)
+                return self._copy(host, path, "/visit/{token}{href}")
             case "calendar":
-                body = _calendar(path)
+                return _calendar(path)
             case "maze":
-                body = _page("A corridor", _MAZE, _CORRIDORS)
+                return _page("A corridor", "Damp walls.", ("left/", "right/", "stairs/"))
             case "shop":
-                body = self._shop(path)
+                return self._shelf(path)
             case "lost":
-                body = self._lost(path)
+                return self._lost(path)
             case "farm":
-                body = self._farm(host, path)
-        return Answer(200, (("content-type", "text/html; charset=utf-8"),), body.encode())
-
-    def _is_real(self, path: str) -> bool:
-        return self._web.answer("", path).status == 200
+                return self._field(host, path)
 
     def _real(self, host: str, path: str) -> str:
-        if not self._is_real(path):
-            return self._lost(path)
-        body = self._web.answer(host, path).body.decode()
-        return body.replace("</footer>", f"{_anchors(self._menu(host, path))}</footer>")
+        """A page of the real section as it would be without menu, or nothing."""
+        answer = self._web.answer(host, path)
+        return answer.body.decode() if answer.status == HTTPStatus.OK else ""
 
     def _menu(self, host: str, path: str) -> list[str]:
-        """A way into every trap, another one on every page where there are many."""
-        port = host.removeprefix(_name(host))
+        """A way into each trap: another one from every page, where there are many."""
         return [
             "/calendar/2026/05/",
-            f"{path}?sid={self._token(path)}",
-            f"/visit/{self._token(path, 'visit')}{path}",
+            f"{path}?sid={self._token('sid', path)}",
+            f"/visit/{self._token('visit', path)}{path}",
             "/maze/",
             "/shop?brand=1",
-            f"/lost/{self._word(path)}",
-            f"http://{self._word(path, 'host')}{FARM}{port}/",
+            f"/lost/{self._name('lost', path)}/",
+            f"http://{self._name('farm', path)}{FARM}{_port(host)}/",
         ]
 
-    def _session(self, host: str, path: str) -> str:
-        """A real page, all of whose links carry a new id."""
-        base, _, session = path.partition("?sid=")
+    def _copy(self, host: str, path: str, spelling: str) -> str:
+        """A real page, whose links all carry a new token."""
+        found = _SESSION.fullmatch(path) or _VISIT.fullmatch(path)
+        body = self._real(host, found[1]) if found else ""
         return _HREF.sub(
-            lambda link: f'<a href="{link[1]}?sid={self._token(session, link[1])}"',
-            self._web.answer(host, base).body.decode(),
+            lambda link: '<a href="{}"'.format(
+                spelling.format(href=link[1], token=self._token(path, link[1]))
+            ),
+            body or self._lost(path),
         )
+
+    def _shelf(self, path: str) -> str:
+        """What there is in one combination of facets, and each other value of one of them."""
+        chosen = dict(parse_qsl(path.partition("?")[2]))
+        links = [
+            f"/shop?{urlencode(sorted({**chosen, facet: str(value)}.items()))}"
+            for facet, values in FACETS.items()
+            for value in range(1, values + 1, 3)
+        ]
+        goods = (f"{self._name('goods', path, number)} lamp" for number in range(20))
+        return _page("The shop of lamps", ", ".join(goods), links)
+
+    def _lost(self, path: str) -> str:
+        """What is shown instead of what is missing, with names of more that is not there."""
+        links = [
+            f"/lost/{self._name(path, number)}/{self._name(path, -number)}" for number in range(8)
+        ]
+        return _page("We looked everywhere", f"But {path} is lost. Perhaps you meant:", links)
+
+    def _field(self, host: str, path: str) -> str:
+        """A host of the farm: five further ones, and three further pages of its own."""
+        name = _hostname(host)
+        links = [f"http://{self._name(name, n)}{FARM}{_port(host)}/" for n in range(5)]
+        links += [f"/{self._name(name, path, n)}" for n in range(3)]
+        return _page("Welcome", "This domain may be for sale.", links)
+
+    def _token(self, *of: object) -> str:
+        return blake2b(f"{self.seed}/{of}".encode(), digest_size=16).hexdigest()
+
+    def _name(self, *of: object) -> str:
+        """A word that could be one."""
+        bits = int(self._token(*of), 16)
+        return "".join(_SYLLABLES[bits >> 5 * place & 31] for place in range(4))
+
+
+def _calendar(path: str) -> str:
+    """A month with all its days, or a day; nothing ever happens."""
+    found = _DAY.fullmatch(path)
+    year, month = (int(found[1]), int(found[2])) if found else (2026, 5)
+    if not 1 <= month <= 12 or not 1 <= year <= 9998:
+        year, month = 2026, 5
+    days = monthrange(year, month)[1]
+    months = ((year, month - 1) if month > 1 else (year - 1, 12),
+              (year, month + 1) if month < 12 else (year + 1, 1))  # fmt: skip
+    links = [f"/calendar/{there:04}/{then:02}/" for there, then in months]
+    links += [f"/calendar/{year:04}/{month:02}/{day:02}/" for day in range(1, days + 1)]
+    return _page(f"{_MONTHS[month - 1]} {year}", "Nothing is planned.", links)
+
+
+def _page(title: str, text: str, links: Iterable[str]) -> str:
+    head = f"<!doctype html>\n<html><head><title>{title}</title></head>\n<body>\n"
+    return f"{head}<h1>{title}</h1>\n<p>{text}</p>\n{_anchors(links)}</body></html>\n"
+
+
+def _anchors(links: Iterable[str]) -> str:
+    return "".join(
+        f'<a href="{link.replace("&", "&amp;")}">Number {number}</a>\n'
+        for number, link in enumerate(links)
+    )
+
+
+def _hostname(authority: str) -> str:
+    return authority.partition(":")[0]
+
+
+def _port(authority: str) -> str:
+    return authority.removeprefix(_hostname(authority))
+
+
+_MONTHS: Sequence[str] = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+
+_SYLLABLES: Sequence[str] = (
+    "ba", "be", "bo", "da", "di", "du", "fa", "fe", "ga", "gi", "go", "ha", "he", "ka", "ki", "ko",
+    "la", "li", "lo", "ma", "me", "mo", "na", "ne", "no", "pa", "pe", "ra", "ri", "ro", "sa", "se",
+)  # fmt: skip
