@@ -90,7 +90,7 @@ def test_xhtml_is_read_as_xml() -> None:
         '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml" xml:lang="de">'
         '<head><script src="x"/><title>t</title></head><body><a href="x"/></body></html>'
     )
-    page = read(body, "application/xhtml+xml")
+    page = read(body, "application/xhtml+xml; charset=utf-8")
     assert (page.title, page.language, page.charset) == ("t", "de", "UTF-8")
     assert [link.url for link in page.links] == ["http://h/a/x"]
 

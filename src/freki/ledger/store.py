@@ -34,6 +34,8 @@ _ERRORS = {
     sqlite3.SQLITE_CANTOPEN: StoreUnreachable,
     sqlite3.SQLITE_PERM: StoreUnreachable,
     sqlite3.SQLITE_IOERR: StoreUnreachable,
+    # The one write whose "no room" SQLite reports as "I/O error": its shared memory grows.
+    sqlite3.SQLITE_IOERR_SHMSIZE: StoreFull,
 }
 
 _ADVICE = {
@@ -51,7 +53,8 @@ def translated(store: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        kind = _ERRORS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        code = getattr(error, "sqlite_errorcode", 0)
+        kind = _ERRORS.get(code) or _ERRORS.get(code & 0xFF)
         if kind is None and isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
             raise
         kind = kind or StoreError

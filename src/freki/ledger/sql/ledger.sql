@@ -1,4 +1,7 @@
 -- The statements of the ledger, by name. Parsed once by statements.py.
+--
+-- `state < 2` is what the partial index url_open is made with: SQLite does not see that `state = 0`
+-- implies it. INDEXED BY turns a plan that would look at every URL of a host into an error.
 
 -- name: session_open
 INSERT INTO session (crawl, until, machine, process) VALUES (?, ?, ?, ?);
@@ -17,7 +20,8 @@ SELECT id, until, machine, process FROM session WHERE crawl = ?;
 
 -- What a session held, given back. Its hosts rest first: when the last request went out is unknown.
 -- name: leased_by_host
-SELECT host, count(*) FROM url WHERE state = 1 AND session = ? GROUP BY host;
+SELECT host, count(*) FROM url INDEXED BY url_open
+WHERE state < 2 AND state = 1 AND session = ? GROUP BY host;
 
 -- name: urls_release
 UPDATE url SET state = 0, session = NULL, attempts = attempts - ?
@@ -49,11 +53,12 @@ UPDATE host SET robots = ?, robots_at = ?, robots_status = ?, robots_tries = ? W
 UPDATE host SET pages = pages + ? WHERE id = ?;
 
 -- name: leased_of_host
-SELECT count(*) FROM url WHERE state = 1 AND host = ?;
+SELECT count(*) FROM url INDEXED BY url_open WHERE state < 2 AND state = 1 AND host = ?;
 
 -- What a host's budget leaves no room for (reason 53). Found again later, it is refused again.
 -- name: refuse_rest
-UPDATE url SET state = 4, reason = 53, due = NULL WHERE state = 0 AND host = ?;
+UPDATE url INDEXED BY url_open SET state = 4, reason = 53, due = NULL
+WHERE state < 2 AND state = 0 AND host = ?;
 
 -- name: host_empty
 UPDATE host SET waiting = 0 WHERE id = ?;
@@ -78,11 +83,12 @@ SELECT id FROM host WHERE crawl = ? AND origin = ?;
 UPDATE host SET waiting = waiting + ? WHERE id = ?;
 
 -- name: first_due
-SELECT min(due) FROM url WHERE state = 0 AND host = ?;
+SELECT min(due) FROM url INDEXED BY url_open WHERE state < 2 AND state = 0 AND host = ?;
 
 -- name: urls_due
-SELECT id, path, depth, attempts, hops, via FROM url
-WHERE state = 0 AND host = ? AND (due IS NULL OR due <= ?) ORDER BY priority, id LIMIT ?;
+SELECT id, path, depth, attempts, hops, via FROM url INDEXED BY url_open
+WHERE state < 2 AND state = 0 AND host = ? AND (due IS NULL OR due <= ?)
+ORDER BY priority, id LIMIT ?;
 
 -- name: url_lease
 UPDATE url SET state = 1, session = ?, due = NULL, attempts = attempts + 1 WHERE id = ?;
