@@ -146,11 +146,13 @@ def broken(store: Path) -> list[str]:
     return []
 
 
+# What fails from a random step on, and how the crawl ends. SQLite cannot tell one from the other
+# where its shared memory grows, which is in the first steps.
 FAULTS = {
-    "full": ("pwrite64", "ENOSPC", Exit.storage_full),
-    "broken for writing": ("pwrite64", "EIO", Exit.store_unreachable),
-    "broken for reading": ("pread64", "EIO", Exit.store_unreachable),
-    "broken for syncing": ("fdatasync", "EIO", Exit.store_unreachable),
+    "full": ("pwrite64", "ENOSPC", {Exit.storage_full}),
+    "broken for writing": ("pwrite64", "EIO", {Exit.store_unreachable, Exit.storage_full}),
+    "broken for reading": ("pread64", "EIO", {Exit.store_unreachable}),
+    "broken for syncing": ("fdatasync", "EIO", {Exit.store_unreachable}),
 }
 
 
@@ -170,12 +172,15 @@ def test_a_disk_that_fails_ends_the_crawl_soon_and_loses_nothing(
         store, log = tmp_path / f"{number}.db", tmp_path / f"{number}.log"
         began, step = now(), int(10 ** dice.uniform(0, 3))
         inject = ("--seccomp-bpf", f"-einject={call}:error={error}:when={step}+")
-        process = start(library.url, store, "--durability=power", through=tracing(call, log, *inject))
+        process = start(
+            library.url, store, "--durability=power", through=tracing(call, log, *inject)
+        )
         code, words = end(process)
         ended, over = now(), time.time()
-        failed = [float(line.split()[1]) for line in log.open() if "INJECTED" in line]
+        lines = log.read_text().splitlines()
+        failed = [float(line.split()[1]) for line in lines if "INJECTED" in line]
         if failed:
-            assert code == expected, (step, words)
+            assert code in expected, (step, words)
             last = max((visit.wall for visit in library.log(began)), default=0)
             assert last < failed[0] + STOPS
             slowest = max(slowest, over - failed[0])

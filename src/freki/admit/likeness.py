@@ -116,6 +116,7 @@ class Novelty:
         "_period",
         "_prints",
         "earned",
+        "is_due",
     )
 
     def __init__(self) -> None:
@@ -126,6 +127,7 @@ class Novelty:
         self._looks = 0
         self._passed = 0  # pages since the last look
         self._period = 1
+        self.is_due = False  # `wants` said so, and nothing was taken in since
         self.earned = 0  # pages that were new, those between two looks counted like the later one
 
     def __repr__(self) -> str:
@@ -154,8 +156,9 @@ class Novelty:
         """
         self._passed += 1
         period = self._period
-        same = name % period == 0 and self._passed * 8 >= period
-        return same or self._passed >= period * 4
+        drawn = name % period == 0 and self._passed * 8 >= period
+        self.is_due = drawn or self._passed >= period * 4
+        return self.is_due
 
     def learn(self, page: frozenset[int], tolerance: int) -> None:
         """Take in a page. It says something new if it adds more than `tolerance` phrases to the
@@ -194,5 +197,6 @@ class Novelty:
         self._missing = (self._missing << 1 | missing) & _ALL
         self._looks += 1
         self._passed = 0
+        self.is_due = False
         if self._looks >= WINDOW:
             self._period = 1 if dull else min(self._period * 2, MAX_PERIOD)

@@ -130,12 +130,16 @@ class Traps:
         """Take in what a page says; its body only matters where it has no text."""
         origin, path = split(url)
         echo = phrases(path)
-        page = phrases(text) - echo if text.strip() else frozenset((crc32(body),))
+        said = phrases(_without_echo(text, path)) - echo
+        page = said if text.strip() else frozenset((crc32(body),))
         content = f"{_domain(origin)} {text}".encode("utf-8", "replace") + (b"" if text else body)
         repeats = content in self._texts
         self._texts.add(content)
         misses = self._misses(origin, page, echo)
         for novelty, trap in self._watching(url):
+            # What only others wanted to see would be no fair sample.
+            if not novelty.is_due:
+                continue
             if misses:
                 novelty.miss()
             elif repeats:
@@ -214,6 +218,10 @@ class Traps:
         parts = shapes.segments(address)
         key, pattern = scope, self._pattern(scope, _SECTION)
         for number, part in enumerate(parts, 1):
+            if part == shapes.TOKEN and any(parts[number:]):
+                # Below a token may be a copy of all there is, so nothing is kept apart there.
+                key = f"{key}/{part}/..."
+                return _Place(key, self._pattern(key, _TOKENS))
             found = self._patterns[f"{key}/{part}"]
             if found is None:
                 key, pattern = self._grow(key, pattern, f"/{part}", parts[:number])
@@ -301,15 +309,12 @@ class Traps:
             return None
         return f"{pattern.trap.name}: {key} goes as far as the year {year}"
 
-    def _has_ended(self, scope: str, site: "_Pattern", key: str, path: str) -> str | None:
-        """A trap of many small patterns shows only in the site as a whole."""
-        if site.admitted < site.trap.floor or ("?" not in path and path.count("/") <= SHORT):
-            return None
-        novelty = self._novelties[scope]
-        if novelty is None or not novelty.is_dull or self._is_proven(key):
-            return None
-        return _dull(novelty, site.trap.name, scope)
-
+    def _has_ended(self, scope: str, key: str, path: str) -> str | None:
+        """A trap of many small patterns shows only in what is above them: folder, site, domain."""
+        above = [self._folder(scope, key)]
+        if "?" in path or path.count("/") > SHORT:
+            above.append(_Place(scope, self._pattern(scope, _SECTION)))
+        ...
     def _is_proven(self, key: str) -> bool:
         novelty = self._novelties[key]
         return novelty is not None and novelty.is_proven
@@ -382,10 +387,13 @@ class _Parameters:
 
 
 def _kind(parts: Sequence[str], names: Sequence[str]) -> _Trap:
-    dated = shapes.dates(parts, names)
-    if dated is not None:
-        return _CALENDAR if dated == "only" else _DATED
-    return _TOKENS if shapes.TOKEN in "/".join(parts).rstrip("/").split("/")[:-1] else _SECTION
+    match shapes.dates(parts, names):
+        case "only":
+            return _CALENDAR
+        case "also":
+            return _DATED
+        case None:
+            return _SECTION
 
 
 def _dull(novelty: Novelty, name: str, key: str) -> str:

@@ -20,22 +20,24 @@ class Stuck(Exception):
     """Everything waits for something that nothing will ever bring about."""
 
 
-def run(coroutine: Coroutine[Any, Any, T], *, start: float = 0.0, limit: float = A_DAY) -> T:
+def run(coroutine: Coroutine[Any, Any, T], *, limit: float = A_DAY) -> T:
     """The result of a coroutine; raises `TimeoutError` when it takes longer than `limit`."""
 
     async def bounded() -> T:
         async with asyncio.timeout(limit):
             return await coroutine
 
-    with asyncio.Runner(loop_factory=lambda: Loop(start)) as runner:
+    with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(bounded())
 
 
 class Loop(asyncio.SelectorEventLoop):
     """An event loop that jumps to the next timer when nothing is ready."""
 
-    def __init__(self, start: float = 0.0) -> None:
-        self._now = start
+    def __init__(self) -> None:
+        # From 0, not from a date: by then floats are coarser than the loop's resolution, and a
+        # timer would never be quite due.
+        self._now = 0.0
         super().__init__(_Jump(self))
 
     def time(self) -> float:

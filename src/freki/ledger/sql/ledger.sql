@@ -24,8 +24,8 @@ SELECT host, count(*) FROM url INDEXED BY url_open
 WHERE state < 2 AND state = 1 AND session = ? GROUP BY host;
 
 -- name: urls_release
-UPDATE url SET state = 0, session = NULL, attempts = attempts - ?
-WHERE state = 1 AND session = ?;
+UPDATE url INDEXED BY url_open SET state = 0, session = NULL, attempts = attempts - ?
+WHERE state < 2 AND state = 1 AND session = ?;
 
 -- name: hosts_release
 UPDATE host SET session = NULL, next_at = max(next_at, ?1 + max(coalesce(delay, 0), ?2))
