@@ -30,8 +30,8 @@ CHECKOUT = Path(__file__).parents[1]
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "ARCHITECTURE.md", CHECKOUT / "CHANGELOG.md", *DOCS]
 
-# Of ./test, which is a script and no command of Freki.
-OTHER_OPTIONS = {"--quick"}
+# Of ./test and of the benchmarks, which are no commands of Freki.
+OTHER_OPTIONS = {"--quick", "--write"}
 
 # What this machine, and nobody else's, has.
 MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:home|root|tmp|work|mnt|Users|opt|var)/")

@@ -148,7 +148,8 @@ def hostname(url: str) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host, as `hostname` gives it, is an IP address: the parser leaves no other numbers."""
+    """Whether a host, as `hostname` gives it, is an IP address."""
+    # WHATWG URL 3.5: a host that ends in a number is an IPv4 address or no host.
     return host.endswith("]") or host.rpartition(".")[2].isdigit()
 
 

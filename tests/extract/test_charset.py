@@ -3,6 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freki.extract.charset import announced, declared, decode
+from freki.extract.page import extract
+from freki.messages import Response
 
 HTML = "text/html"
 
@@ -57,8 +59,16 @@ def test_what_nobody_declares_is_guessed() -> None:
     assert decode(russian.encode("windows-1251"), "text/plain") == (russian, "windows-1251")
 
 
+def test_a_text_is_read_with_the_charset_of_its_page() -> None:
+    body = b"<!--" + b"-" * 2000 + b"--><meta charset=koi8-r>\xd6"
+    assert decode(body, HTML)[1] == "KOI8-R"
+    assert extract(Response("http://h/", 200, (), body, HTML)).charset == "KOI8-R"
+    assert decode(body, "text/plain")[1] != "KOI8-R"  # there it is no declaration
+
+
 def test_an_empty_body_is_empty_text() -> None:
-    assert decode(b"", "") == ("", "UTF-8")
+    assert decode(b"", "text/plain") == ("", "UTF-8")
+    assert decode(b"", HTML) == ("", "windows-1252")
 
 
 @given(

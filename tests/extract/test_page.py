@@ -26,7 +26,7 @@ def answer(
 
 
 def read(body: str | bytes, content_type: str = "text/html; charset=utf-8", **headers: str) -> Page:
-    return extract(answer(body, content_type, **headers))
+    return extract(answer(body, content_type, 200, **headers))
 
 
 # --- what is read ---

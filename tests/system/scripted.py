@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from ssl import SSLContext
 
 Script = Mapping[str, bytes | Callable[[], bytes] | None]
 """By path: what to send before closing; None never answers."""
@@ -15,6 +16,7 @@ class Scripted:
         self.script = script
         self.asked: list[str] = []
         self.note: Callable[[str], object] = self.asked.append
+        self.cookies: list[str] = []
         self.url = ""
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -22,6 +24,9 @@ class Scripted:
             head = await reader.readuntil(b"\r\n\r\n")
             path = head.split()[1].decode()
             self.note(path)
+            fields = [line.partition(b": ") for line in head.split(b"\r\n")]
+            sent = [value.decode() for name, _, value in fields if name.lower() == b"cookie"]
+            self.cookies.append("".join(sent))
             answer = self.script.get(path, NOT_FOUND)
             if answer is None:
                 await asyncio.sleep(60)
@@ -35,11 +40,13 @@ class Scripted:
 
 
 @asynccontextmanager
-async def scripted(script: Script, host: str = "127.0.0.1") -> AsyncIterator[Scripted]:
+async def scripted(
+    script: Script, host: str = "127.0.0.1", tls: SSLContext | None = None
+) -> AsyncIterator[Scripted]:
     """Serve a script on a free port of a loopback address."""
     site = Scripted(script)
-    server = await asyncio.start_server(site.converse, host, 0)
-    site.url = f"http://{host}:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(site.converse, host, 0, ssl=tls)
+    site.url = f"http{'s' if tls else ''}://{host}:{server.sockets[0].getsockname()[1]}"
     try:
         yield site
     finally:

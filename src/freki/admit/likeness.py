@@ -30,6 +30,10 @@ WINDOW = 24
 DULL = 22
 _ALL = (1 << WINDOW) - 1
 
+# New pages that pay for one that is not. The intrinsics of a processor are two hundred pages in a
+# row that differ in numbers only, in the middle of documentation of ten thousand.
+PATIENCE = 4
+
 # Phrases that a page adds are many only where pages have little in common; these tell as much.
 _SAMPLED = 256
 
@@ -115,6 +119,7 @@ class Novelty:
         "_passed",
         "_period",
         "_prints",
+        "_wasted",
         "earned",
         "is_due",
     )
@@ -125,23 +130,24 @@ class Novelty:
         self._history = 0  # a bit per look, 1 where it showed nothing new
         self._missing = 0  # a bit per look, 1 where it showed the page for what is missing
         self._looks = 0
-        self._passed = 0  # pages since the last look
+        self._passed = 0  # pages since the last look, which counts for all of them
+        self._wasted = 0  # pages that showed nothing new, less what was new among them
         self._period = 1
         self.is_due = False  # `wants` said so, and nothing was taken in since
-        self.earned = 0  # pages that were new, those between two looks counted like the later one
+        self.earned = 0  # pages that were new
 
     def __repr__(self) -> str:
         return f"<Novelty looks={self._looks} {self._history:0{WINDOW}b} earned={self.earned}>"
 
     @property
     def is_dull(self) -> bool:
-        """Nearly all of the last pages showed nothing new."""
-        return self._history.bit_count() >= DULL
+        """Nearly all of the last pages showed nothing new, and for longer than earned."""
+        return self._history.bit_count() >= DULL and not self.is_proven
 
     @property
     def is_proven(self) -> bool:
-        """Most of the last pages, at least a few, were new."""
-        return self._looks >= 4 and self._history.bit_count() * 2 < min(self._looks, WINDOW)
+        """What was new outweighs what was not: a long section has long stretches of the same."""
+        return self.earned > self._wasted * PATIENCE
 
     @property
     def is_missing(self) -> bool:
@@ -168,7 +174,8 @@ class Novelty:
         if len(added) <= tolerance or self._is_near(print_):
             self._note(dull=True)
             return
-        self.earned += max(1, self._passed)
+        self.earned += self._passed
+        self._wasted = max(0, self._wasted - self._passed * DULL // (WINDOW - DULL))
         if len(self._prints) == WINDOW:
             del self._prints[0]
         self._prints.append(print_)
@@ -196,6 +203,7 @@ class Novelty:
         self._history = (self._history << 1 | dull) & _ALL
         self._missing = (self._missing << 1 | missing) & _ALL
         self._looks += 1
+        self._wasted += self._passed * dull
         self._passed = 0
         self.is_due = False
         if self._looks >= WINDOW:

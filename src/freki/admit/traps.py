@@ -17,8 +17,9 @@ from zlib import crc32
 from msgspec import Struct
 
 from freki.admit import shapes
-from freki.admit.likeness import Novelty, phrases
+from freki.admit.facets import Facets
 from freki.admit.lately import Lately, Seen
+from freki.admit.likeness import Novelty, phrases
 from freki.url import hostname, registrable_domain, split
 
 # Names in a folder that are kept apart. A folder with more is a catalogue, and its names are
@@ -38,13 +39,6 @@ YEARS = 25
 # Segments of paths that are welcome even on a site that only repeats itself.
 SHORT = 2
 
-# Combinations of parameters that a path may have, and how many more for each different value of
-# its richest parameter: topics and products are many, but colours and sizes only multiply.
-COMBINATIONS = 1000
-COMBINATIONS_PER_VALUE = 20
-_VALUES = 256  # that are told apart
-_MANY_VALUES = 240  # an identifier, and no end to it
-
 # Phrases in which the page for what is missing may differ from itself: it names what is missing.
 ECHO = 2
 
@@ -55,8 +49,8 @@ MAX_NOVELTIES = 1000
 MAX_MISSING = 1000
 MAX_PATHS = 2000
 MAX_COUNTED = 300_000
-_MAX_PARAMETERS = 16
 _MAX_KEY = 200
+_QUOTED = 4  # parameters whose values may be
 
 
 class _Trap(NamedTuple):
@@ -72,7 +66,7 @@ class _Trap(NamedTuple):
 # Without a budget, looks alone decide: listings name thousands of pages before the first of them
 # is fetched. The floor is what remains of a section whose pages are all alike.
 _SECTION = _Trap("nothing new", 1000, None, tolerance=0)
-_TOKENS = _Trap("session id", 200, None)
+_TOKENS = _Trap("session id", 200, 1000, earns=2)
 _DATED = _Trap("calendar", 100, None)
 
 _CALENDAR = _Trap("calendar", 100, 400, earns=4)
@@ -98,10 +92,10 @@ class Traps:
 
     def __init__(self) -> None:
         self._patterns = Lately[_Pattern](MAX_PATTERNS)
-        self._hosts = Lately[str](MAX_HOSTS)  # what the keys of their patterns begin with
+        self._hosts = Lately[_Host](MAX_HOSTS)
         self._novelties = Lately[Novelty](MAX_NOVELTIES)
         self._missing = Lately["array[int]"](MAX_MISSING)
-        self._paths = Lately[_Parameters](MAX_PATHS)
+        self._facets = Lately[Facets](MAX_PATHS)
         self._counted = Seen(MAX_COUNTED)  # URLs and hosts that drew on a budget
         self._texts = Seen(MAX_COUNTED)
         self._cuts: Counter[str] = Counter()
@@ -157,84 +151,77 @@ class Traps:
 
     def _judge(self, url: str) -> str | None:
         origin, path = split(url)
-        scope = self._hosts[origin] or self._new_host(origin)
-        if scope is None:
-            return self._spent(*self._farm(origin))
+        host = self._hosts[origin] or self._new_host(origin)
+        if not host.scope:
+            return self._spent(host.farm, self._pattern(host.farm, _SUBDOMAINS))
         session = shapes.session(path)
         base = session.base if session else path
-        copied = f"{scope} {base}" if session else ""
+        copied = f"{host.scope} {base}" if session else ""
         if session and copied in self._counted:
-            key, pattern = self._copies(scope, session)
+            place = self._copies(host.scope, session)
         else:
-            key, pattern = self._place(scope, base)
-        draws = pattern.trap.budget is not None or "&" in base
+            place = self._place(host.scope, base)
+        draws = place.pattern.trap.budget is not None or "&" in base
         if draws and url in self._counted:
             return None  # found again, long after it was admitted
-        site = self._pattern(scope, _SECTION)
         cut = (
-            self._spent(key, pattern)
-            or self._strays(key, pattern, base)
-            or self._has_ended(scope, site, key, base)
-            or self._multiplies(key, base)
+            self._spent(place.key, place.pattern)
+            or self._strays(place, base)
+            or self._has_ended(host, place, base)
+            or self._multiplies(place.key, base)
         )
-        if cut is not None:
-            return cut
-        pattern.admitted += 1
-        site.admitted += 1
-        if copied:
-            self._counted.add(copied)
-        if draws:
-            self._counted.add(url)
-        return None
+        if cut is None:
+            for key in {place.key, place.folder, host.scope}:
+                self._pattern(key, _SECTION).admitted += 1
+            for text in (copied, url if draws else ""):
+                if text:
+                    self._counted.add(text)
+        return cut
 
     # Which patterns a URL belongs to.
 
-    def _new_host(self, origin: str) -> str | None:
-        """What the keys of its patterns begin with; None where its domain has hosts enough."""
-        key, farm = self._farm(origin)
+    def _new_host(self, origin: str) -> "_Host":
+        """Where its patterns are kept: of the first hosts of a domain, each host has its own."""
+        farm = f"all hosts of {_domain(origin)}"
+        hosts = self._pattern(farm, _SUBDOMAINS)
         if origin not in self._counted:
-            if self._spent(key, farm):
-                return None
-            farm.admitted += 1
+            if self._spent(farm, hosts):
+                return _Host("", farm)
+            hosts.admitted += 1
             self._counted.add(origin)
-        scope = origin if farm.admitted <= NEIGHBOURS else f"*.{_domain(origin)}"
-        self._hosts[origin] = scope
-        return scope
-
-    def _farm(self, origin: str) -> "_Place":
-        key = f"all hosts of {_domain(origin)}"
-        return _Place(key, self._pattern(key, _SUBDOMAINS))
+        scope = origin if hosts.admitted <= NEIGHBOURS else f"*.{_domain(origin)}"
+        host = self._hosts[origin] = _Host(scope, farm)
+        return host
 
     def _copies(self, scope: str, session: shapes.Session) -> "_Place":
         key = f"{session.name} of {scope}"
-        return _Place(key, self._pattern(key, _SESSION))
+        return _Place(key, self._pattern(key, _SESSION), scope)
 
     def _place(self, scope: str, path: str) -> "_Place":
         """The pattern of all that looks like this path."""
         if (odd := shapes.oddity(path)) is not None:
             key = f"{odd} of {scope}"
-            return _Place(key, self._pattern(key, _ODD[odd]))
+            return _Place(key, self._pattern(key, _ODD[odd]), scope)
         address, _, query = path.partition("?")
         parts = shapes.segments(address)
         key, pattern = scope, self._pattern(scope, _SECTION)
+        folder = ""
         for number, part in enumerate(parts, 1):
             if part == shapes.TOKEN and any(parts[number:]):
-                # Below a token may be a copy of all there is, so nothing is kept apart there.
+                # Below a token may be a copy of all there is: nothing is kept apart there.
                 key = f"{key}/{part}/..."
-                return _Place(key, self._pattern(key, _TOKENS))
+                return _Place(key, self._pattern(key, _TOKENS), folder or key)
             found = self._patterns[f"{key}/{part}"]
             if found is None:
                 key, pattern = self._grow(key, pattern, f"/{part}", parts[:number])
             else:
                 key, pattern = f"{key}/{part}", found
-        if not query:
-            return _Place(key, pattern)
-        names = shapes.names(query)
-        name = f"?{'&'.join(names) if len(names) <= _MAX_PARAMETERS else shapes.ANY}"
-        found = self._patterns[key + name]
-        if found is None:
-            return self._grow(key, pattern, name, parts, names)
-        return _Place(key + name, found)
+            folder = folder or key
+        if query:
+            names = shapes.names(query)
+            name = f"?{'&'.join(names)}"
+            key, pattern = self._grow(key, pattern, name, parts, names)
+        return _Place(key, pattern, folder)
 
     def _grow(
         self,
@@ -243,47 +230,46 @@ class Traps:
         name: str,
         parts: Sequence[str],
         names: Sequence[str] = (),
-    ) -> "_Place":
-        """A new pattern in a folder, or the one that it has for all further names."""
-        common = name[1:] in shapes.COMMON
-        if not common and (folder.children >= FAN_OUT or len(key) + len(name) > _MAX_KEY):
-            name = name[0] + shapes.ANY
-            found = self._patterns[key + name]
-            if found is not None:
-                return _Place(key + name, found)
-        elif not common:
-            folder.children += 1
-        pattern = self._patterns[key + name] = _Pattern(_kind(parts, names))
-        return _Place(key + name, pattern)
+    ) -> "tuple[str, _Pattern]":
+        """The pattern of a name in a folder, or the one for all names beyond the first."""
+        pattern = self._patterns[key + name]
+        if pattern is not None:
+            return key + name, pattern
+        if name[1:] not in shapes.COMMON:
+            if folder.children >= FAN_OUT or len(key) + len(name) > _MAX_KEY:
+                name = name[0] + shapes.ANY
+            else:
+                folder.children += 1
+        pattern = self._patterns[key + name]
+        if pattern is None:
+            pattern = self._patterns[key + name] = _Pattern(_kind(parts, names))
+        return key + name, pattern
 
     def _pattern(self, key: str, trap: _Trap) -> "_Pattern":
         pattern = self._patterns[key]
         if pattern is None:
-            pattern = _Pattern(trap)
-            self._patterns[key] = pattern
+            pattern = self._patterns[key] = _Pattern(trap)
         return pattern
 
     def _watching(self, url: str) -> list[tuple[Novelty, _Trap]]:
-        """What a page of this URL is evidence for: its pattern, its site and its domain."""
+        """What a page of this URL is evidence for, where there are enough others like it."""
         origin, path = split(url)
-        scope = self._hosts[origin] or origin
+        host = self._hosts[origin] or self._new_host(origin)
+        scope = host.scope or origin
         session = shapes.session(path)
-        site = _Place(scope, self._pattern(scope, _SECTION))
-        places = [self._farm(origin), site, self._place(scope, session.base if session else path)]
+        place = self._place(scope, session.base if session else path)
+        keys = {place.key, place.folder, scope, host.farm}
         if session:
-            places.append(self._copies(scope, session))
-        return [
-            (self._novelty(key), pattern.trap)
-            for key, pattern in places
-            if pattern.admitted >= UNSUSPICIOUS
-        ]
-
-    def _novelty(self, key: str) -> Novelty:
-        novelty = self._novelties[key]
-        if novelty is None:
-            novelty = Novelty()
-            self._novelties[key] = novelty
-        return novelty
+            keys.add(self._copies(scope, session).key)
+        found = []
+        for key in sorted(keys):
+            pattern = self._patterns[key]
+            if pattern is not None and pattern.admitted >= UNSUSPICIOUS:
+                novelty = self._novelties[key]
+                if novelty is None:
+                    novelty = self._novelties[key] = Novelty()
+                found.append((novelty, pattern.trap))
+        return found
 
     # Why a URL is refused: each gives the trap, or None.
 
@@ -301,20 +287,27 @@ class Traps:
             return None
         return f"{trap.name}: {key} has used its budget of {budget}"
 
-    def _strays(self, key: str, pattern: "_Pattern", path: str) -> str | None:
+    def _strays(self, place: "_Place", path: str) -> str | None:
+        pattern = place.pattern
         if pattern.trap.name != _CALENDAR.name or (year := shapes.year(path)) is None:
             return None
         pattern.year = pattern.year or year
-        if abs(year - pattern.year) <= YEARS or self._is_proven(key):
+        if abs(year - pattern.year) <= YEARS or self._is_proven(place.key):
             return None
-        return f"{pattern.trap.name}: {key} goes as far as the year {year}"
+        return f"{pattern.trap.name}: {place.key} goes as far as the year {year}"
 
-    def _has_ended(self, scope: str, key: str, path: str) -> str | None:
-        """A trap of many small patterns shows only in what is above them: folder, site, domain."""
-        above = [self._folder(scope, key)]
-        if "?" in path or path.count("/") > SHORT:
-            above.append(_Place(scope, self._pattern(scope, _SECTION)))
-        ...
+    def _has_ended(self, host: "_Host", place: "_Place", path: str) -> str | None:
+        """A trap of many small patterns shows only in what they are part of."""
+        is_short = "?" not in path and path.count("/") <= SHORT
+        for key in (host.farm, place.folder) if is_short else (host.farm, place.folder, host.scope):
+            pattern = self._patterns[key]
+            if pattern is None or pattern.admitted < pattern.trap.floor or key == place.key:
+                continue
+            novelty = self._novelties[key]
+            if novelty is not None and novelty.is_dull and not self._is_proven(place.key):
+                return _dull(novelty, pattern.trap.name, key)
+        return None
+
     def _is_proven(self, key: str) -> bool:
         novelty = self._novelties[key]
         return novelty is not None and novelty.is_proven
@@ -323,14 +316,13 @@ class Traps:
         query = path.partition("?")[2]
         if "&" not in query:
             return None
-        key = f"{key.partition('?')[0]}?"
-        parameters = self._paths[key]
-        if parameters is None:
-            parameters = _Parameters()
-            self._paths[key] = parameters
-        if parameters.combine(query):
+        key = key.partition("?")[0]
+        facets = self._facets[key]
+        if facets is None:
+            facets = self._facets[key] = Facets()
+        if facets.combine(query):
             return None
-        return f"facets: {key} has {parameters.combinations} combinations of {parameters.richest}"
+        return f"facets: {key} has shown {facets.combinations} combinations of its parameters"
 
     def _misses(self, origin: str, page: frozenset[int], echo: frozenset[int]) -> bool:
         known = self._missing[origin]
@@ -341,7 +333,7 @@ class Traps:
 
 
 class _Pattern:
-    """URLs that look the same, and the folder of their names. 72 bytes."""
+    """URLs that look the same, and the folder of their names. 72 bytes, and its key."""
 
     __slots__ = ("admitted", "children", "trap", "year")
 
@@ -349,41 +341,22 @@ class _Pattern:
         self.trap = trap
         self.admitted = 0
         self.children = 0  # names in this folder that are kept apart
-        self.year = 0  # the first seen of a calendar
+        self.year = 0  # the first one seen of a calendar
 
 
 class _Place(NamedTuple):
+    """The pattern of a URL."""
+
     key: str
     pattern: _Pattern
+    folder: str  # key of the first folder of its path
 
 
-class _Parameters:
-    """The parameters of one path, in whatever sets they come. Some 1 KB."""
+class _Host(NamedTuple):
+    """A host as part of the keys of patterns."""
 
-    __slots__ = ("_values", "combinations")
-
-    def __init__(self) -> None:
-        self._values: dict[str, int] = {}  # a bit for each different value, nearly
-        self.combinations = 0
-
-    @property
-    def richest(self) -> int:
-        """How many values the parameter with most of them has."""
-        return max(value.bit_count() for value in self._values.values())
-
-    def combine(self, query: str) -> bool:
-        """Count this combination, if there may be so many."""
-        values = self._values
-        for pair in query.split("&")[:_MAX_PARAMETERS]:
-            name, _, value = pair.partition("=")
-            name = shapes.shape(name)
-            if name in values or len(values) < _MAX_PARAMETERS:
-                values[name] = values.get(name, 0) | 1 << crc32(value.encode()) % _VALUES
-        if self.combinations >= COMBINATIONS and (richest := self.richest) < _MANY_VALUES:
-            if self.combinations >= COMBINATIONS + COMBINATIONS_PER_VALUE * richest:
-                return False
-        self.combinations += 1
-        return True
+    scope: str  # nothing, where the domain has too many hosts
+    farm: str  # key of all hosts of its domain
 
 
 def _kind(parts: Sequence[str], names: Sequence[str]) -> _Trap:
@@ -400,6 +373,15 @@ def _dull(novelty: Novelty, name: str, key: str) -> str:
     if novelty.is_missing:
         return f"soft 404: {key} shows its page for what is missing"
     return f"{name}: {key} only repeats what is known"
+
+
+def _without_echo(text: str, path: str) -> str:
+    """What a page would say if its URL were not quoted in it."""
+    address, _, query = path.partition("?")
+    for quoted in (address, *(pair.partition("=")[2] for pair in query.split("&")[:_QUOTED])):
+        if len(quoted) > 2:
+            text = text.replace(quoted, " ")
+    return text
 
 
 def _domain(origin: str) -> str:

@@ -28,7 +28,7 @@ from freki.engine.crawl import Ending, Worker
 from freki.errors import BadInput, BadUrl, StoreError
 from freki.ledger import crawls, read
 from freki.ledger.crawls import Crawl
-from freki.ledger.store import open_store
+from freki.ledger.store import open_store, translated
 from freki.messages import Via
 from freki.url import join, parse, split
 
@@ -79,7 +79,8 @@ def run(command: str, words: list[str]) -> int:
         raise BadInput("which site? give a URL, as in: freki crawl https://example.com")
     if not CRAWL_NAME.fullmatch(name):
         raise BadInput("a name has 1 to 100 characters, without slashes and control characters")
-    with closing(open_store(arguments.store, durability=settings.keeping.durability)) as db:
+    durability, store = settings.keeping.durability, str(arguments.store)
+    with translated(store), closing(open_store(arguments.store, durability=durability)) as db:
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
             return _say_it_is_over(db, name, arguments)
@@ -188,13 +189,14 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
         text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {sums.open:,} to do."
         print(text, file=sys.stderr)
     view = progress(plan.crawl, arguments.quiet)
-    ending: Ending | None = None
     try:
         ending = await _work(plan, arguments.store, view)
-    finally:
-        status = "interrupted" if ending is None else ending.value
-        with suppress(sqlite3.Error, StoreError):
-            crawls.end(db, plan.crawl, status, time.time(), time.monotonic() - started)
+    except BaseException:
+        with suppress(StoreError):  # which is probably what ended the work
+            crawls.end(db, plan.crawl, "interrupted", time.time(), time.monotonic() - started)
+        raise
+    status = "interrupted" if ending is None else ending.value
+    crawls.end(db, plan.crawl, status, time.time(), time.monotonic() - started)
     crawl = crawls.find(db, plan.crawl.name) or plan.crawl
     if arguments.json:
         print(_summary_json(db, crawl, arguments.store))

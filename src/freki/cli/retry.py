@@ -9,7 +9,7 @@ from freki.cli.options import Parser, add_store
 from freki.cli.output import counted
 from freki.errors import BadInput
 from freki.ledger import retry as ledger
-from freki.ledger.store import open_existing
+from freki.ledger.store import open_existing, translated
 
 EXAMPLES = """\
   freki retry --outcome failed             all that failed, in the crawl begun last
@@ -22,7 +22,7 @@ def run(command: str, words: list[str]) -> int:
     wanted = filter_of(arguments)
     if (wanted.state, wanted.reason, wanted.status, wanted.origin) == (None, None, None, None):
         raise BadInput("which URLs? give --outcome, --reason, --status or --host")
-    with closing(open_existing(arguments.store)) as db:
+    with translated(str(arguments.store)), closing(open_existing(arguments.store)) as db:
         crawl = crawl_of(db, arguments.name)
         count = ledger.retry(db, crawl.id, wanted)
     print(f"{counted(count, 'URL')} of crawl {crawl.name!r} will be tried again.")

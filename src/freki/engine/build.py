@@ -31,7 +31,7 @@ from freki.ledger.store import open_store
 from freki.messages import Batch, Claim, Failure, Response
 from freki.steps import Verdict
 
-# Seconds a lease lives. Three renewals fit into it, so that one that is late loses nothing.
+# Seconds a lease lives: as long as a worker that hangs keeps others from its hosts.
 LEASE = 30.0
 
 # Seconds beyond the timeout of the client after which a fetch is given up from outside.
@@ -112,7 +112,7 @@ def _worker(steps: Steps, settings: Settings, lease: float) -> Worker:
         steps,
         connections=min(settings.fetching.connections, affordable_connections()),
         exclusive=not settings.politeness.shared,
-        renew_every=lease / 3,
+        lease=lease,
         drain=settings.fetching.drain,
     )
 

@@ -44,12 +44,13 @@ class Worker:
     """Works on one crawl until there is nothing left, a limit is reached, or it is stopped."""
 
     def __init__(
-        self, steps: Steps, *, connections: int, exclusive: bool, renew_every: float, drain: float
+        self, steps: Steps, *, connections: int, exclusive: bool, lease: float, drain: float
     ) -> None:
         self._steps = steps
         self._connections = connections
         self._exclusive = exclusive
-        self._renew_every = renew_every
+        self._lease = lease
+        self._leased_until = 0.0
         self._drain = drain
         self._changed = asyncio.Event()
         self._claiming = False
@@ -93,6 +94,7 @@ class Worker:
         """From joining the crawl to leaving it."""
         ledger = self._steps.ledger
         ledger.on_commit = self._on_commit
+        self._leased_until = self._steps.clock() + self._lease
         await ledger.join()
         try:
             async with asyncio.TaskGroup() as group:
@@ -130,6 +132,8 @@ class Worker:
     def _send_out(self, group: asyncio.TaskGroup, travels: "Travels") -> None:
         """Start a journey for every claim that may go out now."""
         agenda, now = self._steps.agenda, self._steps.clock()
+        if now > self._leased_until:
+            return  # we were held up, and others may be at our hosts; renewing will tell
         while travels.has_room(now) and self._stop_at is None:
             claim = agenda.take(now)
             if claim is None:
@@ -213,9 +217,13 @@ class Worker:
                 await self._changed.wait()
 
     async def _renew(self) -> None:
+        """Three renewals fit into a lease, so that one that is late loses nothing."""
         while True:
-            await asyncio.sleep(self._renew_every)
+            await asyncio.sleep(self._lease / 3)
+            until = self._steps.clock() + self._lease
             await self._steps.ledger.renew()
+            self._leased_until = until
+            self._changed.set()
 
     def _on_commit(self) -> None:
         self._claim_after = 0.0

@@ -204,10 +204,10 @@ class SqliteLedger:
             owner, turn = (session.id, next_at) if self._terms.exclusive else (None, now)
             self._db.execute(SQL["host_take"], (owner, turn, len(claims), id_))
         else:
-            due = now + FULL_SECONDS
+            due = now + FULL_SECONDS if room > 0 else 0.0
             if quota:
-                (due,) = self._db.execute(SQL["first_due"], (id_,)).fetchone()
-            self._db.execute(SQL["host_leave"], (due or 0, id_))
+                due = self._db.execute(SQL["first_due"], (id_,)).fetchone()[0] or 0.0
+            self._db.execute(SQL["host_leave"], (due, id_))
         rules = unpack_rules(id_, origin, *robots)
         return HostWork(id_, origin, claims, next_at, delay, failures, rules)
 

@@ -1,0 +1,132 @@
+"""Our client against real servers: versions, TLS, cookies, codings."""
+
+import asyncio
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from freki.config import Fetching
+from freki.fetch.http import Http
+from freki.messages import Claim, Failure, Reason, Response
+from tests.system.conftest import DOCUMENTATION, Nginx
+from tests.system.scripted import answer, scripted
+
+Fetched = Response | Failure
+
+
+def fetched(url: str, settings: Fetching | None = None, times: int = 1) -> list[Fetched]:
+    """One answer after another, by one client."""
+
+    async def fetch() -> list[Fetched]:
+        http = Http(settings or Fetching(timeout=5), "Freki/0", per_host=4)
+        try:
+            return [await http.fetch(Claim(1, 1, url, 0)) for _ in range(times)]
+        finally:
+            http.close()
+
+    return asyncio.run(fetch())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for localhost that nobody trusts, and its key, in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    both = folder / "both.pem"
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    both.write_bytes((folder / "cert.pem").read_bytes() + (folder / "key.pem").read_bytes())
+    return both
+
+
+def _asked_over_tls(certificate: Path, settings: Fetching) -> Fetched:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+
+    async def ask() -> Fetched:
+        secret = {"/": answer(200, b"secret", content_type="text/plain")}
+        async with scripted(secret, tls=context) as site:
+            http = Http(settings, "Freki/0", per_host=4)
+            try:
+                return await http.fetch(Claim(1, 1, f"{site.url}/", 0))
+            finally:
+                http.close()
+
+    return asyncio.run(ask())
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+    got = _asked_over_tls(certificate, Fetching(timeout=5))
+    assert isinstance(got, Failure)
+    assert got.reason is Reason.tls
+
+
+def test_a_certificate_can_be_accepted_by_option(certificate: Path) -> None:
+    got = _asked_over_tls(certificate, Fetching(timeout=5, insecure=True))
+    assert isinstance(got, Response)
+    assert got.body == b"secret"
+    assert got.timings.tls > 0
+
+
+def test_http_2_is_spoken_where_the_server_can(nginx: Nginx, certificate: Path) -> None:
+    port = _free_port()
+    tls = (
+        f'listen 127.0.0.1:{port} ssl http2; ssl_certificate "{certificate}"; '
+        f'ssl_certificate_key "{certificate}";'
+    )
+    nginx.serve(DOCUMENTATION, tls).requests()  # once it answers here, it listens there
+    (newest,) = fetched(f"https://127.0.0.1:{port}/index.html", Fetching(timeout=5, insecure=True))
+    older = Fetching(timeout=5, insecure=True, http="1.1")
+    (oldest,) = fetched(f"https://127.0.0.1:{port}/index.html", older)
+    assert isinstance(newest, Response)
+    assert isinstance(oldest, Response)
+    assert (newest.http, oldest.http) == ("2", "1.1")
+    assert newest.body == oldest.body
+
+
+def test_a_compressed_answer_is_the_page_itself(nginx: Nginx) -> None:
+    plain = nginx.serve(DOCUMENTATION)
+    packed = nginx.serve(DOCUMENTATION, "gzip on; gzip_types text/html;")
+    (one,) = fetched(f"{plain.base_url}/index.html")
+    (other,) = fetched(f"{packed.base_url}/index.html")
+    assert isinstance(one, Response)
+    assert isinstance(other, Response)
+    assert other.header("content-encoding") == "gzip"
+    assert other.body == one.body
+    assert other.wire_bytes < one.wire_bytes
+
+
+def test_connections_are_used_again(nginx: Nginx) -> None:
+    site = nginx.serve(DOCUMENTATION)
+    fetched(f"{site.base_url}/index.html", times=10)
+    assert len({request.connection for request in site.requests()}) == 1
+
+
+def test_a_cookie_comes_back_to_the_host_that_set_it_and_to_no_other() -> None:
+    async def ask() -> tuple[list[str], list[str]]:
+        async with scripted({"/": _cookie}) as site, scripted({}, "127.0.0.2") as other:
+            http = Http(Fetching(timeout=5), "Freki/0", per_host=4)
+            await http.fetch(Claim(1, 1, f"{site.url}/", 0))
+            await http.fetch(Claim(1, 1, f"{site.url}/again", 0))
+            await http.fetch(Claim(1, 1, f"{other.url}/", 0))
+            http.close()
+            return site.cookies, other.cookies
+
+    here, there = asyncio.run(ask())
+    assert here == ["", "visit=1"]
+    assert there == [""]
+
+
+def _cookie() -> bytes:
+    return answer(200, b"", set_cookie="visit=1; Path=/")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
