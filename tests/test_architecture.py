@@ -120,7 +120,7 @@ def test_only_the_ledger_speaks_to_its_database() -> None:
     def speaks(node: ast.AST) -> bool:
         return called(node) in ("execute", "executemany", "executescript")
 
-    assert having(speaks, outside("ledger/")) == set(STATEMENTS_OUTSIDE_THE_LEDGER)
+    assert having(speaks, outside("ledger/", "testing/")) == set(STATEMENTS_OUTSIDE_THE_LEDGER)
 
 
 def test_only_the_command_line_and_the_service_read_the_environment() -> None:

@@ -19,15 +19,17 @@ from freki.engine.crawl import Ending
 from freki.errors import BadConfig, BadInput
 from freki.ledger import crawls
 from freki.ledger.store import open_store
-from freki.messages import Visit
+from freki.messages import Claim, Failure, Response, Visit
+from freki.steps import Fetch
 from freki.url import parse
 
-# Pages that may be fetched before the caller has looked at the first: enough to keep the
-# crawl busy, little enough that a slow caller slows the crawl and not the memory.
+# Pages in hand at which no further ones are asked for; those under way still arrive. Enough to
+# keep the crawl busy, little enough that a slow caller slows the crawl and not the memory.
 AHEAD = 64
 
-# Seconds for requests in flight when a caller stops early.
-LAST_SECONDS = 2.0
+# Seconds for requests in flight when a caller stops early, and until all is stored then.
+LAST_SECONDS = 0.2
+STORED_SECONDS = 30.0
 
 
 async def crawl(
@@ -79,7 +81,8 @@ async def _visits(
     started = time.monotonic()
     status = "interrupted"
     try:
-        async with worker(begun, path, seeds, begun.settings, ahead.put) as (working, _):
+        crawling = worker(begun, path, seeds, begun.settings, ahead.put, [ahead.pace])
+        async with crawling as (working, _):
             # No TaskGroup: it may not be left by another task than the one that entered it,
             # and who closes a generator is any task.
             task = asyncio.create_task(working.run())
@@ -90,17 +93,19 @@ async def _visits(
                 status = (await task).value
             finally:
                 ahead.let_go()
-                working.stop()
+                working.stop(LAST_SECONDS)
                 await _ended(task)
     finally:
         crawls.end(db, begun, status, time.time(), time.monotonic() - started)
 
 
 async def _ended(task: "asyncio.Task[Ending]") -> None:
-    """Requests in flight get a moment, so that what was yielded is stored as well."""
-    await asyncio.wait([task], timeout=LAST_SECONDS)
-    task.cancel()
-    await asyncio.wait([task])
+    """What was yielded is stored as well, unless the store hangs."""
+    try:
+        await asyncio.wait([task], timeout=STORED_SECONDS)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
     if not task.cancelled() and (error := task.exception()) is not None:
         raise error
 
@@ -109,25 +114,33 @@ class _Ahead:
     """Pages between the crawl and its caller. The end of the crawl always finds room."""
 
     def __init__(self) -> None:
-        self._pages: asyncio.Queue[Visit | None] = asyncio.Queue()  # bounded by `_room`
-        self._room = asyncio.Semaphore(AHEAD)
+        self._pages: asyncio.Queue[Visit | None] = asyncio.Queue()  # bounded by `pace`
+        self._taken = asyncio.Event()
         self._wanted = True
 
     def __repr__(self) -> str:
         return f"<_Ahead pages={self._pages.qsize()} wanted={self._wanted}>"
 
+    def pace(self, fetch: Fetch) -> Fetch:
+        """A `steps.Middleware` that fetches nothing while the caller has enough to look at."""
+
+        async def call(claim: Claim) -> Response | Failure:
+            while self._wanted and self._pages.qsize() >= AHEAD:
+                self._taken.clear()
+                await self._taken.wait()
+            if not self._wanted:
+                raise asyncio.CancelledError("nobody takes any more pages")
+            return await fetch(claim)
+
+        return call
+
     async def put(self, visit: Visit) -> None:
-        """Waits while the caller is slow."""
-        await self._room.acquire()
-        if self._wanted:
-            self._pages.put_nowait(visit)
-        else:
-            self._room.release()  # the next one in line shall not wait either
+        self._pages.put_nowait(visit)
 
     async def get(self) -> Visit | None:
         """The next page, or None after the last one."""
         visit = await self._pages.get()
-        self._room.release()
+        self._taken.set()
         return visit
 
     def end(self, _task: object) -> None:
@@ -137,7 +150,7 @@ class _Ahead:
     def let_go(self) -> None:
         """Nobody takes any more, so nobody shall wait for that."""
         self._wanted = False
-        self._room.release()
+        self._taken.set()
 
 
 def _layer(options: dict[str, object]) -> config.Layer:

@@ -16,9 +16,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from freki import __version__
 from freki.errors import BadConfig
 
-DEFAULT_AGENT = "Freki/0.1 (+https://freki.example/about)"
+DEFAULT_AGENT = f"Freki/{__version__}"
 
 # Numbers have an upper bound because libraries in C take them: without one, 10^30 is a crash
 # there. Times are bounded by a day, and a timeout of less than a millisecond would mean none.
@@ -96,7 +97,16 @@ class Politeness(Struct, frozen=True, forbid_unknown_fields=True):
     per_address: Annotated[bool, Meta(description="treat hosts that share an address as one")] = (
         False
     )
+    contact: Annotated[
+        Printable | None,
+        Meta(description="a page or address for the owners of hosts; goes into the user agent"),
+    ] = None
     user_agent: Annotated[Printable, Meta(description="who we say we are")] = DEFAULT_AGENT
+
+    @property
+    def full_agent(self) -> str:
+        """The user agent as it is sent."""
+        return f"{self.user_agent} (+{self.contact})" if self.contact else self.user_agent
 
     @property
     def shared(self) -> bool:
@@ -115,6 +125,10 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
 
     connections: Annotated[Count, Meta(description="connections at once, to all hosts")] = 512
     timeout: Annotated[Positive, Meta(description="seconds for a whole answer")] = 60.0
+    workers: Annotated[
+        Count | Literal["auto"],
+        Meta(description="processes on this machine; auto takes all cores where that is quicker"),
+    ] = "auto"
     connect_timeout: Annotated[Positive, Meta(description="seconds to connect, TLS included")] = (
         10.0
     )
@@ -204,9 +218,12 @@ def settings(*layers: Layer) -> Settings:
         for part, fields in layer.items():
             merged.setdefault(part, {}).update(fields)
     try:
-        return msgspec.convert(merged, Settings, strict=False)
+        made = msgspec.convert(merged, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfig(_explained(str(error))) from None
+    if made.scope.sitemap == "only" and made.politeness.ignore_robots:
+        raise BadConfig("--sitemap only finds sitemaps by robots.txt, which --ignore-robots leaves out")
+    return made
 
 
 def from_file(path: Path) -> Layer:

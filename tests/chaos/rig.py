@@ -3,8 +3,8 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -36,6 +36,9 @@ HANGS = 60.0
 
 # What a dead process sent reaches the log within this, and a new one needs longer to begin.
 ECHO = 0.03
+
+# Between two looks at something that will come.
+LOOK = 0.01
 
 Process = subprocess.Popen[str]
 
@@ -107,11 +110,21 @@ def end(process: Process, within: float = HANGS) -> tuple[int, str]:
 
 def kill(process: Process) -> None:
     """Without a warning."""
-    process.kill()
-    process.communicate()
+    with process:
+        process.kill()
 
 
 def crawl(url: str, store: Path, *options: str) -> None:
     """A crawl from beginning, or from where it was, to its end."""
     code, words = end(start(url, store, *options))
     assert code == 0, words
+
+
+def pause(process: Process, *, until: Callable[[], bool], within: float = HANGS) -> None:
+    """Let a process go on until something is so."""
+    deadline = now() + within
+    while not until():
+        assert now() < deadline, "it does not come"
+        with suppress(subprocess.TimeoutExpired):
+            code = process.wait(LOOK)
+            assert until(), f"the process ended before, with {code}"

@@ -72,8 +72,13 @@ def test_who_does_not_heed_the_limit_is_told_to_be_stuck() -> None:
 
 def test_what_goes_on_for_ever_is_ended_at_the_limit() -> None:
     async def tick() -> None:
-        while True:
-            await asyncio.sleep(10)
+        loop = asyncio.get_running_loop()
+
+        def again() -> None:
+            loop.call_later(10, again)
+
+        again()
+        await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):
         run(tick(), limit=1000)

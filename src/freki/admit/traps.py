@@ -36,8 +36,8 @@ NEIGHBOURS = 64
 # Years around the first date seen. An archive that goes back further first proves itself.
 YEARS = 25
 
-# Segments of paths that are welcome even on a site that only repeats itself.
-SHORT = 2
+# URLs of a folder that are welcome even on a site that only repeats itself.
+TRIAL = 100
 
 # Phrases in which the page for what is missing may differ from itself: it names what is missing.
 ECHO = 2
@@ -167,16 +167,20 @@ class Traps:
         cut = (
             self._spent(place.key, place.pattern)
             or self._strays(place, base)
-            or self._has_ended(host, place, base)
+            or self._has_ended(host, place)
             or self._multiplies(place.key, base)
         )
-        if cut is None:
-            for key in {place.key, place.folder, host.scope}:
-                self._pattern(key, _SECTION).admitted += 1
-            for text in (copied, url if draws else ""):
-                if text:
-                    self._counted.add(text)
-        return cut
+        if cut is not None:
+            return cut
+        place.pattern.admitted += 1
+        for above in (place.folder, host.scope):
+            if above != place.key:
+                self._pattern(above, _SECTION).admitted += 1
+        if copied:
+            self._counted.add(copied)
+        if draws:
+            self._counted.add(url)
+        return None
 
     # Which patterns a URL belongs to.
 
@@ -296,12 +300,14 @@ class Traps:
             return None
         return f"{pattern.trap.name}: {place.key} goes as far as the year {year}"
 
-    def _has_ended(self, host: "_Host", place: "_Place", path: str) -> str | None:
+    def _has_ended(self, host: "_Host", place: "_Place") -> str | None:
         """A trap of many small patterns shows only in what they are part of."""
-        is_short = "?" not in path and path.count("/") <= SHORT
-        for key in (host.farm, place.folder) if is_short else (host.farm, place.folder, host.scope):
+        folder = self._pattern(place.folder, _SECTION)
+        for key in (host.farm, place.folder, host.scope):
             pattern = self._patterns[key]
-            if pattern is None or pattern.admitted < pattern.trap.floor or key == place.key:
+            if pattern is None or pattern.admitted < pattern.trap.floor:
+                continue
+            if key == host.scope and folder.admitted < TRIAL:
                 continue
             novelty = self._novelties[key]
             if novelty is not None and novelty.is_dull and not self._is_proven(place.key):

@@ -1,6 +1,5 @@
 """`freki check`: is a store sound, and what can be mended?"""
 
-import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from freki.cli.exits import Exit
 from freki.cli.options import DEFAULT_STORE, Parser
 from freki.errors import StoreDamaged
-from freki.ledger.check import Finding, findings, mend_sums, structure
+from freki.ledger.check import Finding, findings, repair, structure
 from freki.ledger.salvage import salvage
 from freki.ledger.store import open_existing, read_store, translated
 
@@ -17,9 +16,6 @@ EXAMPLES = """\
   freki check old.db --repair     and mend what can be mended"""
 
 SHOWN = 20
-
-# What is mended may leave something behind: a dropped page its body.
-ROUNDS = 4
 
 
 def run(command: str, words: list[str]) -> int:
@@ -61,44 +57,20 @@ def _look(store: Path) -> int:
 
 def _repair(store: Path) -> int:
     with closing(open_existing(store)) as db, translated(str(store)):
-        if structure(db):
-            db.execute("REINDEX")  # a damaged index is made anew from its table
-        if broken := structure(db):
-            raise StoreDamaged(f"{store}: {broken[0]}")
-        told: list[Finding] = []
-        for _ in range(ROUNDS):
-            if not (found := list(findings(db))):
-                break
-            told += found
-            _mend(db, found)
+        told, is_sound = repair(db, str(store))
     _tell(told, "")
-    if found:
+    if not is_sound:
         print(f"{store} is still damaged.")
         return Exit.store_unreachable
     print(f"{store} is sound{' now; the crawl fetches what is missing' if told else ''}.")
     return Exit.finished
 
 
-def _mend(db: sqlite3.Connection, found: list[Finding]) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        for finding in found:
-            if finding.repair is not None:
-                finding.repair(db)
-        if found:
-            mend_sums(db)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
 def _salvage(store: Path) -> int:
     rescued = store.with_name(f"{store.name}.rescued")
     kept, lost = salvage(store, rescued)
     with closing(open_existing(rescued)) as db, translated(str(rescued)):
-        _mend(db, list(findings(db)))
+        repair(db, str(rescued))
     print(f"{kept:,} rows could be read and are in {rescued}; about {lost:,} could not.")
     print(f"{store} was left as it is. What is missing is crawled again with --store {rescued}")
     return Exit.store_unreachable

@@ -24,7 +24,8 @@ from freki.cli.options import DEFAULT_STORE, Parser, add_settings, add_store, se
 from freki.cli.output import counted, harmless
 from freki.cli.progress import Progress, progress, size, span
 from freki.engine.build import worker
-from freki.engine.crawl import Ending, Worker
+from freki.engine.crawl import Ending
+from freki.engine.crew import Crew
 from freki.errors import BadInput, BadUrl, StoreError
 from freki.ledger import crawls, read
 from freki.ledger.crawls import Crawl
@@ -41,6 +42,8 @@ EXAMPLES = """\
 The same command continues a crawl that was interrupted. Options can also stand in a TOML file
 (--config) and in variables (FREKI_MAX_PAGES=10).
 """
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 Database = sqlite3.Connection
 Arguments = argparse.Namespace
@@ -61,7 +64,7 @@ class Plan(NamedTuple):
 
 
 def run(command: str, words: list[str]) -> int:
-    arguments = parser(command).parse_args(words)
+    arguments = parser(command).parse_intermixed_args(words)
     layers = [
         config.from_file(arguments.config) if arguments.config is not None else {},
         config.from_environment(os.environ),
@@ -217,21 +220,36 @@ def run_loop(work: Coroutine[object, object, int]) -> int:
 async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
     """Crawl until the end, or until the second Ctrl-C; None means that it was cut short."""
     crawl = plan.crawl
-    async with worker(crawl, store, plan.seeds, crawl.settings) as (working, pulse):
-        task = asyncio.ensure_future(working.run())
-        _stop_on_signals(working, task, view)
-        watcher = asyncio.ensure_future(view.watch(working, pulse))
+    async with worker(crawl, store, plan.seeds, crawl.settings) as (first, pulse):
+        crew = Crew(first, pulse, _member_command(crawl, store), _crew_size(crawl.settings))
+        task = asyncio.ensure_future(crew.run())
+        _stop_on_signals(crew, task, view)
+        watcher = asyncio.ensure_future(view.watch(crew))
         try:
             return await task
         except asyncio.CancelledError:
             return None
         finally:
+            for number in STOPPING:
+                asyncio.get_running_loop().remove_signal_handler(number)
             watcher.cancel()
             with suppress(asyncio.CancelledError):
                 await watcher
 
 
-def _stop_on_signals(working: Worker, task: "asyncio.Future[Ending]", view: Progress) -> None:
+def _member_command(crawl: Crawl, store: Path) -> list[str]:
+    return ["-m", "freki", "worker", crawl.name, "--store", str(store), "--report"]
+
+
+def _crew_size(settings: config.Settings) -> int | None:
+    """A host with a delay belongs to one worker, and one can keep many of them waiting."""
+    workers = settings.fetching.workers
+    if workers != "auto":
+        return workers
+    return None if settings.politeness.shared else 1
+
+
+def _stop_on_signals(working: Crew, task: "asyncio.Future[Ending]", view: Progress) -> None:
     """The first one drains, the second one ends at once."""
     asked = 0
 
@@ -245,7 +263,7 @@ def _stop_on_signals(working: Worker, task: "asyncio.Future[Ending]", view: Prog
             task.cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPPING:
         loop.add_signal_handler(number, stop)
 
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from freki.cli.output import harmless
-from freki.engine.crawl import Worker
-from freki.engine.pulse import Beat, Pulse
+from freki.engine.crew import Crew
+from freki.engine.pulse import Beat
 from freki.ledger.crawls import Crawl
 
 # Often enough to look alive, seldom enough to cost nothing.
@@ -27,7 +27,7 @@ class Progress(Protocol):
 
     pages: int
 
-    async def watch(self, worker: Worker, pulse: Pulse) -> None:
+    async def watch(self, crew: Crew) -> None:
         """Show the crawl until cancelled."""
         ...
 
@@ -49,17 +49,17 @@ class Silent:
     def __init__(self) -> None:
         self.pages = 0
 
-    async def watch(self, worker: Worker, pulse: Pulse) -> None:
+    async def watch(self, crew: Crew) -> None:
         try:
             while True:
-                await self._show(worker, pulse)
+                await self._show(crew)
         finally:
-            self.pages = pulse.statistics().pages
+            self.pages = crew.statistics().pages
 
     def say(self, text: str) -> None:
         """Silence."""
 
-    async def _show(self, _worker: Worker, _pulse: Pulse) -> None:
+    async def _show(self, _crew: Crew) -> None:
         await asyncio.sleep(LINE_SECONDS)
 
 
@@ -75,13 +75,13 @@ class Lines(Silent):
         with suppress(OSError):  # a log that nobody takes any more does not end a crawl
             print(text, file=sys.stderr, flush=True)
 
-    async def _show(self, worker: Worker, pulse: Pulse) -> None:
-        self._speed.note(pulse.statistics().pages)
+    async def _show(self, crew: Crew) -> None:
+        self._speed.note(crew.statistics().pages)
         await asyncio.sleep(LINE_SECONDS)
-        beat = pulse.statistics()
+        beat = crew.statistics()
         self._speed.note(beat.pages)
         self.say(
-            f"{beat.pages:,} pages, {self._speed.rate():,.1f}/s, {worker.work.open:,} to do, "
+            f"{beat.pages:,} pages, {self._speed.rate():,.1f}/s, {crew.work.open:,} to do, "
             f"{beat.failed:,} failed, {size(beat.wire_bytes)}"
         )
 
@@ -100,7 +100,7 @@ class Live(Silent):
     def say(self, text: str) -> None:
         self._note = text
 
-    async def watch(self, worker: Worker, pulse: Pulse) -> None:
+    async def watch(self, crew: Crew) -> None:
         from rich.console import Console  # noqa: PLC0415 - 60 ms that only a terminal needs
         from rich.live import Live as Screen  # noqa: PLC0415
 
@@ -108,20 +108,20 @@ class Live(Silent):
         with Screen(console=console, auto_refresh=False, transient=True) as screen:
             try:
                 while True:
-                    screen.update(self._text(worker, pulse.statistics()), refresh=True)
+                    screen.update(self._text(crew, crew.statistics()), refresh=True)
                     await asyncio.sleep(TERMINAL_SECONDS)
             finally:
-                self.pages = pulse.statistics().pages
+                self.pages = crew.statistics().pages
 
-    def _text(self, worker: Worker, beat: Beat) -> str:
+    def _text(self, crew: Crew, beat: Beat) -> str:
         self._speed.note(beat.pages)
         statuses = "  ".join(f"{kind} {count:,}" for kind, count in beat.statuses.items())
         slowest = "  ".join(f"{harmless(host)} {seconds:.2f} s" for host, seconds in beat.slowest)
         lines = [
             f"[bold]{_literal(self._name)}[/bold]  {span(time.monotonic() - self._started)}",
             f"  [bold]{beat.pages:,}[/bold] pages   {self._speed.rate():,.1f}/s   "
-            f"{worker.work.open:,} to do   {beat.failed:,} failed   {size(beat.wire_bytes)}"
-            f"{self._eta(worker, beat)}",
+            f"{crew.work.open:,} to do   {beat.failed:,} failed   {size(beat.wire_bytes)}"
+            f"{self._eta(crew, beat)}",
         ]
         if statuses:
             lines.append(f"  [dim]{statuses}[/dim]")
@@ -131,9 +131,9 @@ class Live(Silent):
             lines.append(f"  [yellow]{_literal(self._note)}[/yellow]")
         return "\n".join(lines)
 
-    def _eta(self, worker: Worker, beat: Beat) -> str:
+    def _eta(self, crew: Crew, beat: Beat) -> str:
         """What is known to be left; new links may add to it, a limit cuts it."""
-        left, rate = worker.work.open, self._speed.rate()
+        left, rate = crew.work.open, self._speed.rate()
         if self._limit is not None:
             left = min(left, self._limit - beat.pages)
         if rate <= 0 or left <= 0:

@@ -23,7 +23,7 @@ EXAMPLES = """\
 
 def run(command: str, words: list[str]) -> int:
     """Exits with 0 if every URL may be fetched, and with 1 if one may not."""
-    arguments = parser(command).parse_args(words)
+    arguments = parser(command).parse_intermixed_args(words)
     rules = _rules(arguments.source)
     print(f"robots.txt: {_meaning(rules)}")
     group = parse(rules.body).for_agent(_product(arguments.agent))

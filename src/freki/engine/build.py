@@ -6,7 +6,7 @@ import resource
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
 from freki.admit.gate import Gate
@@ -29,7 +29,7 @@ from freki.ledger.policy import Agenda, Manners
 from freki.ledger.sqlite import SqliteLedger, Terms
 from freki.ledger.store import open_store
 from freki.messages import Batch, Claim, Failure, Response
-from freki.steps import Verdict
+from freki.steps import Middleware, Verdict
 
 # Seconds a lease lives: as long as a worker that hangs keeps others from its hosts.
 LEASE = 30.0
@@ -64,6 +64,7 @@ async def worker(
     seeds: Sequence[str],
     settings: Settings,
     deliver: Deliver | None = None,
+    around: Sequence[Middleware] = (),
     lease: float = LEASE,
 ) -> AsyncIterator[tuple[Worker, Pulse]]:
     """A worker on a crawl of a SQLite store, with its connections; closed at the end."""
@@ -71,40 +72,37 @@ async def worker(
     db = open_store(store, durability=settings.keeping.durability)
     polite = settings.politeness
     http = Http(
-        settings.fetching, polite.user_agent, polite.requests_per_host, settings.scope.types
+        settings.fetching, polite.full_agent, polite.requests_per_host, settings.scope.types
     )
-    fetch = compose(http.fetch, with_deadline(settings.fetching.timeout + GRACE))
-    with ThreadPoolExecutor(1, "ledger") as thread:
-        try:
-            loop = asyncio.get_running_loop()
-            ledger = await loop.run_in_executor(
-                thread, SqliteLedger, db, str(store), crawl.id, terms(settings, lease)
-            )
-            starts = [*seeds, *start_pages(db, crawl.id)]
-            scope = Scope(settings.scope, starts)
-            traps = Traps() if settings.scope.trap_budgets else None
-            gate = Gate(scope, traps, text_of, settings.fetching.max_redirects)
-            await loop.run_in_executor(thread, _sow, ledger, gate, seeds, clock())
-            pulse = Pulse()
-            steps = Steps(
-                rulebook=NoRulebook()
-                if polite.ignore_robots
-                else Rulebook(fetch, polite.user_agent, clock),
-                fetch=fetch,
-                extract=extract,
-                read_sitemap=read_sitemap,
-                gate=gate,
-                judge=judge(settings.fetching.attempts),
-                agenda=Agenda(manners(settings)),
-                ledger=Buffered(ledger, clock, thread),
-                pulse=pulse,
-                clock=clock,
-                deliver=deliver,
-            )
-            yield _worker(steps, settings, lease), pulse
-        finally:
-            http.close()
-            db.close()
+    fetch = compose(http.fetch, *around, with_deadline(settings.fetching.timeout + GRACE))
+    # The thread ends first: SQLite does not survive being closed under a call of its own.
+    with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
+        loop = asyncio.get_running_loop()
+        ledger = await loop.run_in_executor(
+            thread, SqliteLedger, db, str(store), crawl.id, terms(settings, lease)
+        )
+        starts = [*seeds, *start_pages(db, crawl.id)]
+        scope = Scope(settings.scope, starts)
+        traps = Traps() if settings.scope.trap_budgets else None
+        gate = Gate(scope, traps, text_of, settings.fetching.max_redirects)
+        await loop.run_in_executor(thread, _sow, ledger, gate, seeds, clock())
+        pulse = Pulse()
+        steps = Steps(
+            rulebook=NoRulebook()
+            if polite.ignore_robots
+            else Rulebook(fetch, polite.full_agent, clock),
+            fetch=fetch,
+            extract=extract,
+            read_sitemap=read_sitemap,
+            gate=gate,
+            judge=judge(settings.fetching.attempts),
+            agenda=Agenda(manners(settings)),
+            ledger=Buffered(ledger, clock, thread),
+            pulse=pulse,
+            clock=clock,
+            deliver=deliver,
+        )
+        yield _worker(steps, settings, lease), pulse
 
 
 def _worker(steps: Steps, settings: Settings, lease: float) -> Worker:

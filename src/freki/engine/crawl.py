@@ -61,10 +61,10 @@ class Worker:
     def __repr__(self) -> str:
         return f"<Worker {self._steps.agenda!r} {self._steps.ledger!r}>"
 
-    def stop(self) -> None:
+    def stop(self, drain: float | None = None) -> None:
         """Take nothing new; what is in flight has some seconds to end."""
         if self._stop_at is None:
-            self._stop_at = self._steps.clock() + self._drain
+            self._stop_at = self._steps.clock() + (self._drain if drain is None else drain)
         self._changed.set()
 
     async def run(self) -> Ending:
@@ -132,13 +132,15 @@ class Worker:
     def _send_out(self, group: asyncio.TaskGroup, travels: "Travels") -> None:
         """Start a journey for every claim that may go out now."""
         agenda, now = self._steps.agenda, self._steps.clock()
-        if now > self._leased_until:
-            return  # we were held up, and others may be at our hosts; renewing will tell
-        while travels.has_room(now) and self._stop_at is None:
+        while self._may_send(travels, now) and self._stop_at is None:
             claim = agenda.take(now)
             if claim is None:
                 return
             travels.add(group.create_task(self._travel(claim, group, travels)), now)
+
+    def _may_send(self, travels: "Travels", now: float) -> bool:
+        """Not when our lease is over: others may be at our hosts, and only renewing it tells."""
+        return now <= self._leased_until and travels.has_room(now)
 
     async def _travel(self, claim: Claim, group: asyncio.TaskGroup, travels: "Travels") -> None:
         await journey(claim, self._steps)
@@ -211,7 +213,7 @@ class Worker:
         until = max(self._claim_after, now + SHORTEST_WAIT)
         next_at = agenda.next_at()
         if next_at is not None:
-            until = min(until, next_at) if travels.has_room(now) else now + STALL_CHECK
+            until = min(until, next_at) if self._may_send(travels, now) else now + STALL_CHECK
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, until - now)):
                 await self._changed.wait()

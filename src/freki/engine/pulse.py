@@ -16,13 +16,26 @@ MAX_HOSTS = 1000
 class Beat(Struct, frozen=True):
     """The counts at one moment."""
 
-    fetched: int  # answers and failures
-    pages: int  # stored, redirects not counted
-    failed: int
-    retried: int
-    wire_bytes: int
-    statuses: dict[str, int]  # "2xx" and so on
-    slowest: list[tuple[str, float]]  # host and its response time in seconds
+    fetched: int = 0  # answers and failures
+    pages: int = 0  # stored, redirects not counted
+    failed: int = 0
+    retried: int = 0
+    wire_bytes: int = 0
+    statuses: dict[str, int] = {}  # "2xx" and so on
+    slowest: list[tuple[str, float]] = []  # host and its response time in seconds
+
+    def __add__(self, other: "Beat") -> "Beat":
+        """What two workers did; the slowest hosts are the three slowest of both."""
+        slowest = sorted([*self.slowest, *other.slowest], key=lambda host: -host[1])
+        return Beat(
+            self.fetched + other.fetched,
+            self.pages + other.pages,
+            self.failed + other.failed,
+            self.retried + other.retried,
+            self.wire_bytes + other.wire_bytes,
+            dict(sorted((Counter(self.statuses) + Counter(other.statuses)).items())),
+            slowest[:3],
+        )
 
 
 class Pulse:

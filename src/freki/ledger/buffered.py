@@ -159,4 +159,7 @@ class Buffered:
         if self._executor is None:
             return call(*arguments)
         loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(self._executor, call, *arguments))
+        running = loop.run_in_executor(self._executor, call, *arguments)
+        # Who waits may be cancelled meanwhile; then nobody else looks at how the call ended.
+        running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return await asyncio.shield(running)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from zstandard import ZstdError
 
+from freki.errors import StoreDamaged
 from freki.ledger.discover import fingerprint, following
 from freki.ledger.rows import unpack_body, unpack_links
 from freki.ledger.statements import statements
@@ -24,6 +25,9 @@ LEDGER: Final = statements("ledger.sql")
 # How far a path may be from its own fingerprint before it counts as damaged: as many other paths
 # of its host would have to collide with it.
 MAX_COLLISIONS = 8
+
+# What is mended may leave something behind: a dropped page its body.
+ROUNDS = 4
 
 Database = sqlite3.Connection
 
@@ -53,6 +57,35 @@ def findings(db: Database) -> Iterator[Finding]:
     yield from _bodies(db)
     yield from _pages(db)
     yield from _sums(db)
+
+
+def repair(db: Database, store: str) -> tuple[list[Finding], bool]:
+    """Mend what can be mended; answers with what that was, and whether the store is sound now."""
+    if structure(db):
+        db.execute("REINDEX")  # a damaged index is made anew from its table
+    if broken := structure(db):
+        raise StoreDamaged(f"{store}: {broken[0]}")
+    mended: list[Finding] = []
+    for _ in range(ROUNDS):
+        if not (found := list(findings(db))):
+            return mended, True
+        mended += found
+        _mend(db, found)
+    return mended, not list(findings(db))
+
+
+def _mend(db: Database, found: list[Finding]) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for finding in found:
+            if finding.repair is not None:
+                finding.repair(db)
+        mend_sums(db)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 def mend_sums(db: Database) -> None:

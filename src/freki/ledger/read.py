@@ -67,6 +67,15 @@ class UrlLine(Struct, frozen=True):
     found_at: str
 
 
+class LinkLine(Struct, frozen=True):
+    """A link of a page, spelt out."""
+
+    url: str
+    text: str
+    rel: str
+    via: str
+
+
 class PageLine(Struct, frozen=True):
     """A visit."""
 
@@ -93,7 +102,7 @@ class PageLine(Struct, frozen=True):
     headers: list[list[str]]
     noindex: bool
     nofollow: bool
-    links: list[Link] | None = None
+    links: list[LinkLine] | None = None
 
 
 class Filter(Struct, frozen=True):
@@ -226,7 +235,7 @@ def pages(
             headers=msgspec.json.decode(row["headers"]),
             noindex=bool(row["robots"] & NOINDEX),
             nofollow=bool(row["robots"] & NOFOLLOW),
-            links=links if with_links else None,
+            links=_spelt_out(links) if with_links else None,
         )
 
 
@@ -243,6 +252,10 @@ def iso(seconds: float) -> str:
         .isoformat(timespec="milliseconds")
         .replace("+00:00", "Z")
     )
+
+
+def _spelt_out(links: list[Link]) -> list[LinkLine]:
+    return [LinkLine(link.url, link.text, link.rel, Via(link.via).name) for link in links]
 
 
 def _led_here(db: sqlite3.Connection, parent: int | None, via: int) -> list[str]:

@@ -109,8 +109,9 @@ class SqliteLedger:
             self._rest(refill)
             waiting, leased, stored = self._db.execute(SQL["counts"], (self._crawl,)).fetchone()
             room = _room(self._terms.max_pages, leased + stored)
+            wanted = hosts if room > 0 else 0
             work: list[HostWork] = []
-            for host in self._candidates(now, hosts if room > 0 else 0, refill, left_out):
+            for host in self._candidates(session, now, wanted, refill, left_out):
                 of_host = self._take(session, now, host, room)
                 room -= len(of_host.claims)
                 if of_host.claims:
@@ -181,10 +182,13 @@ class SqliteLedger:
     # Claims
 
     def _candidates(
-        self, now: float, hosts: int, refill: Sequence[HostRest], left_out: str
+        self, session: Session, now: float, hosts: int, refill: Sequence[HostRest], left_out: str
     ) -> list[HostRow]:
+        owner = session.id if self._terms.exclusive else None
         held = [
-            self._db.execute(SQL["host_of_id"], (rest.host,)).fetchone() for rest in refill
+            host
+            for rest in refill
+            for host in self._db.execute(SQL["host_of_id"], (rest.host, owner))
         ]
         due = self._db.execute(SQL["hosts_due"], (self._crawl, now, hosts, left_out)).fetchall()
         return held + due

@@ -66,9 +66,7 @@ class Bench(ABC):
     """One crawl in one store, as many workers as you like, and its rows."""
 
     @abstractmethod
-    def ledger(
-        self, terms: Terms = POLITE, prints: Callable[[str], int] | None = None
-    ) -> Ledger:
+    def ledger(self, terms: Terms = POLITE, prints: Callable[[str], int] | None = None) -> Ledger:
         """A further view of the crawl, as another process would have it."""
 
     @abstractmethod
@@ -151,11 +149,15 @@ class Hand:
         return [claim for work in self.work(now, hosts=hosts, refill=refill).hosts
                 for claim in work.claims]  # fmt: skip
 
+    def next_claims(self, now: float = 0.0, hosts: int = 100) -> list[Claim]:
+        """What is due now, of all hosts this worker ever had as well."""
+        return self.claim(now, hosts=hosts, refill=list(self._held.values()))
+
     def visit(
         self, url: str, *links: str, moved_to: str | None = None, max_depth: int | None = None
     ) -> None:
         """Fetch the one URL that is due: a page with links, or a redirect."""
-        (claim,) = self.claim(refill=list(self._held.values()))
+        (claim,) = self.next_claims()
         assert claim.url == url
         if moved_to is None:
             self.commit(page(claim, *links, max_depth=max_depth))

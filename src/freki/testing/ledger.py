@@ -9,8 +9,8 @@ Its tests are facts about the contract in `steps.Ledger`. What they need from an
 is in `testing/bench.py`.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -108,6 +108,12 @@ class LeasesContract:
         assert [claim.url for claim in two.claim()] == [B]
         assert [claim.url for claim in one.claim(refill=[rest(mine[0])])] == PAGES[8:16]
 
+    def test_a_host_of_somebody_else_cannot_be_refilled(self) -> None:
+        one, two = self.bench.worker(), self.bench.worker()
+        one.seed(*PAGES)
+        (claim, *_) = one.claim()
+        assert two.claim(refill=[rest(claim)]) == []
+
     def test_a_host_without_a_delay_is_shared(self) -> None:
         one, two = self.bench.worker(SHARED), self.bench.worker(SHARED)
         one.seed(*PAGES)
@@ -138,7 +144,9 @@ class LeasesContract:
         worker = self.bench.worker()
         worker.seed(A, B, "http://c/")
         claims = worker.claim()
-        rests = [rest(claim, next_at) for claim, next_at in zip(claims, (3.0, 1.0, 2.0))]
+        rests = [
+            rest(claim, next_at) for claim, next_at in zip(claims, (3.0, 1.0, 2.0), strict=True)
+        ]
         worker.claim(refill=rests)
         worker.commit(*(page(claim, f"{claim.url}x") for claim in claims))
         order = [host.origin for host in worker.work(now=9.0).hosts]
@@ -182,17 +190,15 @@ class LeasesContract:
         terms = replace(POLITE, max_pages=10)
         worker = self.bench.worker(terms)
         worker.seed(*PAGES)
-        now, refill = 0.0, []
-        while True:
-            now += 1.0
-            work = worker.work(now, refill=refill)
-            claims = [claim for host in work.hosts for claim in host.claims]
-            if not claims and work.limit_reached:
-                break
-            refill = [rest(claim) for claim in claims[:1]]
-            ends = [redirect(c, f"{c.url}/to") if c.url in PAGES[::3] else page(c) for c in claims]
-            worker.commit(*ends, now=now)
+        moved = set(PAGES[::3])
+        work = worker.work()
+        while work.hosts:
+            for claim in work.hosts[0].claims:
+                ends = redirect(claim, f"{claim.url}/to") if claim.url in moved else page(claim)
+                worker.commit(ends)
             self.bench.check()
+            work = worker.work(refill=[rest(work.hosts[0])])
+        assert work.limit_reached
         assert self.bench.count(State.done, Reason.ok) == 10
         assert work.leased == 0
         assert work.open > 0
@@ -226,12 +232,11 @@ class LeasesContract:
         terms = replace(POLITE, max_pages_per_host=3)
         worker = self.bench.worker(terms)
         worker.seed(*PAGES[:6], B)
-        now, refill = 0.0, []
-        for now in (1.0, 2.0, 3.0):
-            claims = worker.claim(now, refill=refill)
-            refill = [rest(claim) for claim in claims if claim.url != B][:1] or refill
-            worker.commit(*(page(claim) for claim in claims), now=now)
-            self.bench.check()
+        claims = worker.claim()
+        assert [claim.url for claim in claims] == [*PAGES[:3], B]
+        worker.commit(*(page(claim) for claim in claims))
+        assert worker.claim(refill=[rest(claims[0])]) == []
+        self.bench.check()
         assert self.bench.count(State.done) == 4
         assert self.bench.count(State.refused, Reason.budget) == 3
 
@@ -328,11 +333,12 @@ class LeasesContract:
             100.0, [page(claim, "http://new/", body=b"new")], [rest(claim, 999.0)],
             discoveries=[discovery("http://newer/")],
         )  # fmt: skip
-        for refused in (
-            partial(one.ledger.commit, one.session, late),
-            partial(one.claim, 100.0),
-            partial(one.renew, 100.0),
-        ):
+        attempts: list[Callable[[], object]] = [
+            lambda: one.ledger.commit(one.session, late),
+            lambda: one.claim(100.0),
+            lambda: one.renew(100.0),
+        ]
+        for refused in attempts:
             assert _raises_lease_lost(refused)
             assert self.bench.dump() == before
         (again_,) = two.claim(now=101.0)
@@ -393,7 +399,7 @@ def _fetch_all(worker: Hand) -> None:
             return
 
 
-def _raises_lease_lost(act: "partial[object]") -> bool:
+def _raises_lease_lost(act: Callable[[], object]) -> bool:
     try:
         act()
     except LeaseLost:

@@ -1,6 +1,7 @@
 """The part of the suite for ledgers about what is found and stored: see `testing/ledger.py`."""
 
 from contextlib import suppress
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -167,7 +168,7 @@ class FindsContract:
         worker = self.bench.worker(SHALLOW)
         worker.seed(A)
         chain = [A, f"{A}1", f"{A}2", f"{A}3", f"{A}4"]
-        for url, link in zip(chain[:3], chain[1:4], strict=True):
+        for url, link in pairwise(chain[:4]):
             worker.visit(url, link, max_depth=2)
         assert self.bench.row(chain[3]).reason is Reason.depth
         worker.seed(chain[2])
@@ -189,8 +190,8 @@ class FindsContract:
         assert self.bench.row(f"{A}deep").reason is Reason.depth
         worker.seed(f"{A}1")
         self.bench.check()
-        depths = [self.bench.row(f"{A}{name}").depth for name in ("2", "3", "moved", "target", "deep")]
-        assert depths == [1, 2, 3, 3, 4]
+        names = ["2", "3", "moved", "target", "deep"]
+        assert [self.bench.row(f"{A}{name}").depth for name in names] == [1, 2, 3, 3, 4]
         assert self.bench.row(f"{A}deep").state is State.waiting
         assert self.bench.row(f"{A}target").via is Via.redirect
 
@@ -218,9 +219,8 @@ class FindsContract:
         ring = [f"{A}{number}" for number in range(6)]
         worker.find(*(discovery(url, 8) for url in ring))
         claims = worker.claim()
-        worker.commit(
-            *(page(claim, ring[n - 1], ring[(n + 1) % 6], claim.url) for n, claim in enumerate(claims))
-        )
+        for n, claim in enumerate(claims):
+            worker.commit(page(claim, ring[n - 1], ring[(n + 1) % 6], claim.url))
         worker.seed(ring[0])
         self.bench.check()
         assert [self.bench.row(url).depth for url in ring] == [0, 1, 2, 3, 2, 1]

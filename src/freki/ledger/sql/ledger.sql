@@ -44,7 +44,7 @@ SELECT min(next_at) FROM host WHERE crawl = ?1 AND waiting > 0 AND session IS NU
 
 -- name: host_of_id
 SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_status, robots_tries
-FROM host WHERE id = ?;
+FROM host WHERE id = ?1 AND session IS ?2;
 
 -- name: host_rules
 UPDATE host SET robots = ?, robots_at = ?, robots_status = ?, robots_tries = ? WHERE id = ?;

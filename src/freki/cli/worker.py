@@ -1,0 +1,87 @@
+"""`freki worker`: works on a crawl of a store until there is nothing left."""
+
+import asyncio
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from freki.cli.choose import add_crawl, crawl_of
+from freki.cli.crawl import STOPPING, run_loop
+from freki.cli.exits import Exit
+from freki.cli.options import Parser, add_store
+from freki.engine.build import worker
+from freki.engine.crawl import Ending, Worker
+from freki.engine.pulse import Pulse
+from freki.ledger.crawls import Crawl
+from freki.ledger.store import open_existing
+
+REPORT_EVERY = 0.5
+
+
+def run(command: str, words: list[str]) -> int:
+    arguments = parser(command).parse_args(words)
+    with closing(open_existing(arguments.store)) as db:
+        crawl = crawl_of(db, arguments.name)
+        return run_loop(_work(crawl, arguments.store, reports=arguments.report))
+
+
+def parser(command: str) -> Parser:
+    """The options of `freki worker`."""
+    made = Parser(
+        command,
+        "Works on a crawl that `freki crawl` began, beside the workers it has.",
+        "  freki worker                     help with the crawl begun last\n"
+        "  freki worker docs --store s.db",
+    )
+    add_crawl(made)
+    add_store(made)
+    made.add_argument(
+        "--report", action="store_true", help="print what was done as JSON lines; end with stdin"
+    )
+    return made
+
+
+async def _work(crawl: Crawl, store: Path, *, reports: bool) -> int:
+    async with worker(crawl, store, crawl.seeds, crawl.settings) as (working, pulse):
+        loop = asyncio.get_running_loop()
+        for number in STOPPING:
+            loop.add_signal_handler(number, working.stop)
+        async with asyncio.TaskGroup() as group:
+            background = []
+            if reports:
+                background = [
+                    group.create_task(_report(pulse)),
+                    group.create_task(_end_with_stdin(working)),
+                ]
+            ending = await working.run()
+            for task in background:
+                task.cancel()
+        if reports:
+            _tell(pulse)
+    done = pulse.statistics()
+    if not reports:
+        print(f"{crawl.name}: {ending.value}; {done.pages:,} pages by this worker")
+    return Exit.interrupted if ending is Ending.interrupted else Exit.finished
+
+
+async def _report(pulse: Pulse) -> None:
+    while True:
+        await asyncio.sleep(REPORT_EVERY)
+        _tell(pulse)
+
+
+def _tell(pulse: Pulse) -> None:
+    sys.stdout.write(msgspec.json.encode(pulse.statistics()).decode() + "\n")
+    sys.stdout.flush()
+
+
+async def _end_with_stdin(working: Worker) -> None:
+    """Who started us holds the other end: when it is gone, however it went, so are we."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    await reader.read()
+    working.stop()
