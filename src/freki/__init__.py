@@ -9,7 +9,7 @@ is a folder; `engine` runs them, `steps` holds their contracts and `messages` wh
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from freki.version import __version__ as __version__
 
 __all__ = ["crawl", "run"]
 

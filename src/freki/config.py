@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from freki import __version__
 from freki.errors import BadConfig
+from freki.version import __version__
 
 DEFAULT_AGENT = f"Freki/{__version__}"
 

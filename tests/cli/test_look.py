@@ -174,7 +174,7 @@ def test_the_parent_of_a_url_is_a_page_that_links_or_redirects_to_it(
     for row in urls(crawled):
         if row["via"] in ("link", "redirect"):
             links = known[row["parent"]]["links"]
-            assert row["url"] in [link[0] for link in links]
+            assert row["url"] in [link["url"] for link in links]
         elif row["via"] == "seed":
             assert (row["url"], row["parent"], row["depth"]) == (site.url, None, 0)
 

@@ -23,7 +23,7 @@ from freki.cli.look import sums_table
 from freki.cli.options import DEFAULT_STORE, Parser, add_settings, add_store, settings_of
 from freki.cli.output import counted, harmless
 from freki.cli.progress import Progress, progress, size, span
-from freki.engine.build import worker
+from freki.engine.build import crew_size, worker
 from freki.engine.crawl import Ending
 from freki.engine.crew import Crew
 from freki.errors import BadInput, BadUrl, StoreError
@@ -221,7 +221,7 @@ async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
     """Crawl until the end, or until the second Ctrl-C; None means that it was cut short."""
     crawl = plan.crawl
     async with worker(crawl, store, plan.seeds, crawl.settings) as (first, pulse):
-        crew = Crew(first, pulse, _member_command(crawl, store), _crew_size(crawl.settings))
+        crew = Crew(first, pulse, _member_command(crawl, store), crew_size(crawl.settings))
         task = asyncio.ensure_future(crew.run())
         _stop_on_signals(crew, task, view)
         watcher = asyncio.ensure_future(view.watch(crew))
@@ -239,14 +239,6 @@ async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
 
 def _member_command(crawl: Crawl, store: Path) -> list[str]:
     return ["-m", "freki", "worker", crawl.name, "--store", str(store), "--report"]
-
-
-def _crew_size(settings: config.Settings) -> int | None:
-    """A host with a delay belongs to one worker, and one can keep many of them waiting."""
-    workers = settings.fetching.workers
-    if workers != "auto":
-        return workers
-    return None if settings.politeness.shared else 1
 
 
 def _stop_on_signals(working: Crew, task: "asyncio.Future[Ending]", view: Progress) -> None:

@@ -12,7 +12,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
-from freki import __version__
+from freki.version import __version__
 from freki.cli.exits import Exit, of_error
 from freki.errors import FrekiError
 

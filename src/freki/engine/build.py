@@ -105,6 +105,16 @@ async def worker(
         yield _worker(steps, settings, lease), pulse
 
 
+def crew_size(settings: Settings) -> int | None:
+    """How many workers, or None for as many as there is work for.
+
+    A host with a delay belongs to one worker, and one can keep thousands of them waiting.
+    """
+    if settings.fetching.workers != "auto":
+        return settings.fetching.workers
+    return None if settings.politeness.shared else 1
+
+
 def _worker(steps: Steps, settings: Settings, lease: float) -> Worker:
     return Worker(
         steps,

@@ -1,0 +1,407 @@
+import asyncio
+import random
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from freki import config
+from freki.admit.gate import Gate
+from freki.admit.scope import Scope
+from freki.engine import verdict
+from freki.engine.build import manners, terms
+from freki.engine.crawl import Ending, Worker
+from freki.engine.journey import Steps
+from freki.engine.pulse import Pulse
+from freki.engine.rulebook import NoRulebook, Rulebook
+from freki.engine.sitemap import read_sitemap
+from freki.errors import StoreFull
+from freki.extract.page import extract
+from freki.ledger.buffered import Buffered
+from freki.ledger.policy import Agenda
+from freki.messages import Batch, Claim, Failure, Page, Reason, Response, State
+from freki.steps import Ledger, Session
+from freki.testing import virtual
+from freki.testing.bench import SqliteBench
+from freki.testing.web import FakeWeb
+
+LEASE = 30.0
+QUICK = {"delay": 0.0, "ignore_robots": True}
+Settings = dict[str, object]
+
+
+class Crawling:
+    """The real steps on a fake web, in virtual time."""
+
+    def __init__(self, path: Path) -> None:
+        self.bench = SqliteBench(path)
+        self.web = FakeWeb()
+        self.workers: list[Worker] = []
+        self.pulse = Pulse()
+        self.connections = 256
+        self.ledger: Ledger | None = None  # in place of the bench's own
+
+    def __call__(self, *seeds: str, workers: int = 1, **options: object) -> Ending:
+        """Crawl until the end, as the command line does with such options."""
+        return self.run(self.crawl(*seeds, workers=workers, **options))
+
+    def run(self, crawl: Awaitable[Ending], limit: float = virtual.A_DAY) -> Ending:
+        async def whole() -> Ending:
+            ending = await crawl
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            # `virtual.run` itself waits for us; nothing of the crawl may be left.
+            assert not others, others
+            return ending
+
+        ending = virtual.run(whole(), limit=limit)
+        self.bench.check()
+        return ending
+
+    async def crawl(self, *seeds: str, workers: int = 1, **options: object) -> Ending:
+        chosen = config.settings(_layer({"sitemap": "no", **options}))
+        self.workers = [self.worker(seeds, chosen) for _ in range(workers)]
+        self.sow(seeds, chosen)
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(worker.run()) for worker in self.workers]
+        return running[0].result()
+
+    def worker(self, seeds: tuple[str, ...], chosen: config.Settings) -> Worker:
+        clock = asyncio.get_running_loop().time
+        polite = chosen.politeness
+        ledger = self.ledger or self.bench.ledger(terms(chosen, LEASE))
+        steps = Steps(
+            rulebook=NoRulebook()
+            if polite.ignore_robots
+            else Rulebook(self.web, polite.user_agent, clock),
+            fetch=self.web,
+            extract=self.extract,
+            read_sitemap=read_sitemap,
+            gate=Gate(Scope(chosen.scope, seeds), None, str, chosen.fetching.max_redirects),
+            judge=lambda claim, answer, now: self.judge(claim, answer, now, chosen),
+            agenda=Agenda(manners(chosen)),
+            ledger=Buffered(ledger, clock, None),
+            pulse=self.pulse,
+            clock=clock,
+        )
+        return Worker(
+            steps,
+            connections=self.connections,
+            exclusive=not polite.shared,
+            lease=LEASE,
+            drain=chosen.fetching.drain,
+        )
+
+    def extract(self, response: Response) -> Page:
+        return extract(response)
+
+    def judge(
+        self, claim: Claim, answer: Response | Failure, now: float, chosen: config.Settings
+    ) -> verdict.Verdict:
+        return verdict.judge(claim, answer, now, chosen.fetching.attempts, 0.5)
+
+    def sow(self, seeds: tuple[str, ...], chosen: config.Settings) -> None:
+        hand = self.bench.worker(terms(chosen, LEASE), asyncio.get_running_loop().time())
+        hand.seed(*seeds)
+        hand.leave()
+
+    def starts(self, host: str) -> list[float]:
+        """When requests to a host began."""
+        return sorted(asked.at for asked in self.web.asked if f"//{host}/" in asked.url)
+
+
+def _layer(options: Settings) -> dict[str, dict[str, object]]:
+    layer: dict[str, dict[str, object]] = {}
+    for option in config.options():
+        if option.name in options:
+            layer.setdefault(option.part, {})[option.name] = options.pop(option.name)
+    assert not options, options
+    return layer
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Iterator[Crawling]:
+    crawling = Crawling(tmp_path / "freki.db")
+    yield crawling
+    crawling.bench.close()
+
+
+@pytest.fixture
+def web(crawl: Crawling) -> FakeWeb:
+    return crawl.web
+
+
+# What is fetched
+
+
+def test_a_page_is_fetched_once_however_often_it_is_linked(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=["/x", "/x#top", "http://A/x", "./x", "/y", "/"])
+    web.page("http://a/x", links=["/", "/y", "x"])
+    web.page("http://a/y", links=["/x", "/"])
+    assert crawl("http://a/", **QUICK) is Ending.finished
+    assert sorted(web.fetched) == ["http://a/", "http://a/x", "http://a/y"]
+
+
+def test_links_to_other_hosts_are_refused_and_recorded(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=["http://b/", "https://a/", "http://a:81/", "/in"])
+    crawl("http://a/", **QUICK)
+    assert web.fetched == ["http://a/", "http://a/in"]
+    assert crawl.bench.count(State.refused, Reason.out_of_scope) == 3
+
+
+def test_a_start_url_that_moved_takes_the_crawl_along(crawl: Crawling, web: FakeWeb) -> None:
+    web.redirect("http://a/", "http://b/home")
+    web.page("http://b/home", links=["/x", "http://c/"])
+    crawl("http://a/", **QUICK)
+    assert web.fetched == ["http://a/", "http://b/home", "http://b/x"]
+
+
+def test_a_start_url_may_move_to_what_was_outside_before(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=["http://c/", "http://c/x"])
+    web.latency = lambda url: 1.0 if url == "http://b/" else 0.1
+    web.redirect("http://b/", "http://c/")
+    web.page("http://c/", links=["/x"])
+    crawl("http://a/", "http://b/", **QUICK)
+    assert web.fetched == ["http://a/", "http://b/", "http://c/", "http://c/x"]
+
+
+def test_redirects_come_to_an_end(crawl: Crawling, web: FakeWeb) -> None:
+    web.redirect("http://a/", "/a")
+    web.redirect("http://a/a", "/")
+    for number in range(9):
+        web.redirect(f"http://a/{number}", f"/{number + 1}")
+    crawl("http://a/", "http://a/0", max_redirects=4, **QUICK)
+    assert sorted(web.fetched) == ["http://a/", *(f"http://a/{n}" for n in range(5)), "http://a/a"]
+    assert crawl.bench.row("http://a/5").reason is Reason.too_many_redirects
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [("", Reason.bad_redirect), ("mailto:me", Reason.bad_redirect), ("/y", Reason.redirect)],
+)
+def test_a_redirect_to_nowhere_failed(
+    crawl: Crawling, web: FakeWeb, location: str, reason: Reason
+) -> None:
+    web.redirect("http://a/", location)
+    crawl("http://a/", **QUICK)
+    assert crawl.bench.row("http://a/").reason is reason
+
+
+# Limits
+
+
+@settings(max_examples=30, deadline=None)
+@given(max_depth=st.integers(0, 4), seed=st.integers(), workers=st.integers(1, 2))
+def test_the_depth_limit_is_exact_in_whatever_order_answers_come(
+    store: Path, max_depth: int, seed: int, workers: int
+) -> None:
+    dice = random.Random(seed)
+    crawl = Crawling(store)
+    crawl.web.latency = lambda url: dice.choice([0.01, 0.1, 0.2, 3.0])
+    depths = _random_web(crawl.web, dice)
+    crawl("http://a/0", depth=max_depth, scope="any", workers=workers, **QUICK)
+    expected = {url for url, depth in depths.items() if depth <= max_depth}
+    assert set(crawl.web.fetched) == expected
+    assert len(crawl.web.fetched) == len(expected)
+    crawl.bench.close()
+
+
+def _random_web(web: FakeWeb, dice: random.Random) -> dict[str, int]:
+    """Ten pages and redirects; answers with the depth of those that can be reached."""
+    names = [f"http://{'ab'[number % 2]}/{number}" for number in range(10)]
+    links = {name: dice.sample(names, dice.randrange(4)) for name in names}
+    moved = {name for name in names if links[name] and dice.random() < 0.25}
+    depths = {names[0]: 0}
+    for _ in names:
+        for name in list(depths):
+            for target in links[name][: 1 if name in moved else None]:
+                depth = depths[name] + (name not in moved)
+                depths[target] = min(depth, depths.get(target, depth))
+    for name, targets in links.items():
+        if name in moved:
+            web.redirect(name, targets[0])
+        else:
+            web.page(name, targets)
+    return depths
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "freki.db"
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_page_limit_is_exact_however_many_work(
+    crawl: Crawling, web: FakeWeb, workers: int
+) -> None:
+    web.page("http://a/", links=[f"/{number}" for number in range(200)])
+    for number in range(200):
+        if number % 3 == 0:
+            web.redirect(f"http://a/{number}", f"/to/{number}")
+        else:
+            web.page(f"http://a/{number}", links=[f"/more/{number}"])
+    ending = crawl("http://a/", max_pages=50, workers=workers, **QUICK)
+    assert ending is Ending.limited
+    assert crawl.bench.count(State.done, Reason.ok) + crawl.bench.count(
+        State.done, Reason.http_error
+    ) == 50
+
+
+def test_a_limit_that_is_just_enough_is_no_limit(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=["/x"])
+    web.page("http://a/x")
+    assert crawl("http://a/", max_pages=2, **QUICK) is Ending.finished
+
+
+def test_waiting_for_the_last_pages_of_a_limit_costs_no_spinning(
+    crawl: Crawling, web: FakeWeb
+) -> None:
+    web.latency = 60.0
+    web.page("http://a/", links=["/x"])
+    ledger = Counting(crawl)
+    crawl("http://a/", max_pages=1, **QUICK)
+    assert ledger.claims < 100
+
+
+# Trouble
+
+
+def test_what_may_pass_is_tried_again_after_growing_pauses(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/")
+    web.trouble("http://a/", Reason.timeout, 500)
+    crawl("http://a/", attempts=3, **QUICK)
+    assert crawl.bench.row("http://a/").reason is Reason.ok
+    assert crawl.bench.row("http://a/").attempts == 3
+    first, second, third = crawl.starts("a")
+    assert second - first == pytest.approx(1.0, abs=0.3)
+    assert third - second == pytest.approx(2.0, abs=0.3)
+
+
+def test_after_the_last_attempt_a_url_has_failed(crawl: Crawling, web: FakeWeb) -> None:
+    web.fail("http://a/", Reason.timeout)
+    web.page("http://a/x")
+    assert crawl("http://a/", "http://a/x", attempts=3, **QUICK) is Ending.finished
+    row = crawl.bench.row("http://a/")
+    assert (row.state, row.reason, row.attempts) == (State.failed, Reason.timeout, 3)
+    assert crawl.bench.row("http://a/x").state is State.done
+
+
+def test_a_host_that_cannot_be_reached_is_left_alone_in_the_end(
+    crawl: Crawling, web: FakeWeb
+) -> None:
+    web.fail("http://a")
+    web.page("http://b/")
+    urls = [f"http://a/{number}" for number in range(300)]
+    assert crawl("http://b/", *urls, delay=0.0, ignore_robots=True) is Ending.finished
+    assert crawl.bench.count(State.failed) + crawl.bench.count(State.refused) == 300
+    assert crawl.bench.count(State.refused, Reason.host_down) > 200
+    assert crawl.bench.row("http://b/").state is State.done
+
+
+def test_a_strained_host_pauses_as_long_as_it_asks(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=["/x", "/y"])
+    web.page("http://a/x")
+    web.page("http://a/y")
+    web.trouble("http://a/x", 503)
+    crawl("http://a/", delay=0.1, ignore_robots=True)
+    starts = crawl.starts("a")
+    assert crawl.bench.count(State.done) == 3
+    assert max(later - sooner for sooner, later in pairwise(starts)) >= 5.0
+
+
+# Politeness
+
+
+def test_requests_to_a_host_keep_their_distance(crawl: Crawling, web: FakeWeb) -> None:
+    for host in "ab":
+        web.robots(f"http://{host}", "")
+        web.page(f"http://{host}/", links=[f"/{number}" for number in range(20)])
+    crawl("http://a/", "http://b/", delay=2.0)
+    for host in "ab":
+        starts = crawl.starts(host)
+        assert len(starts) == 22
+        assert min(later - sooner for sooner, later in pairwise(starts)) >= 2.0
+    assert web.most_at_once == {"a": 1, "b": 1}
+    assert crawl.starts("b")[-1] < 22 * 2.1  # side by side, not one after the other
+
+
+def test_a_crawl_delay_is_kept(crawl: Crawling, web: FakeWeb) -> None:
+    web.robots("http://a", "User-agent: *\nCrawl-delay: 7\nDisallow: /no\n")
+    web.page("http://a/", links=["/1", "/2", "/no", "/3"])
+    crawl("http://a/", delay=0.5)
+    starts = crawl.starts("a")
+    assert min(later - sooner for sooner, later in pairwise(starts)) >= 7.0
+    assert crawl.bench.row("http://a/no").reason is Reason.robots
+    assert "http://a/no" not in web.fetched
+
+
+def test_a_host_rests_over_the_end_of_a_crawl(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=[f"/{number}" for number in range(9)])
+
+    async def stop_and_go_on() -> Ending:
+        loop = asyncio.get_running_loop()
+        loop.call_later(7.0, lambda: crawl.workers[0].stop())
+        assert await crawl.crawl("http://a/", delay=3.0, ignore_robots=True) is Ending.interrupted
+        return await crawl.crawl("http://a/", delay=3.0, ignore_robots=True)
+
+    assert crawl.run(stop_and_go_on()) is Ending.finished
+    starts = crawl.starts("a")
+    assert len(web.fetched) == 10
+    assert min(later - sooner for sooner, later in pairwise(starts)) >= 3.0
+
+
+def test_workers_share_a_host_without_delay_and_no_page_is_fetched_twice(
+    crawl: Crawling, web: FakeWeb
+) -> None:
+    web.page("http://a/", links=[f"/{number}" for number in range(300)])
+    crawl("http://a/", workers=3, concurrency=4, **QUICK)
+    assert len(web.fetched) == len(set(web.fetched)) == 301
+    assert 4 < web.most_at_once["a"] <= 12
+
+
+def test_workers_never_visit_a_host_with_a_delay_together(
+    crawl: Crawling, web: FakeWeb
+) -> None:
+    hosts = [f"http://{name}/" for name in "abcdef"]
+    for host in hosts:
+        web.page(host, links=[f"{host}{number}" for number in range(5)])
+    crawl(*hosts, workers=3, delay=1.0, ignore_robots=True)
+    assert len(web.fetched) == len(set(web.fetched)) == 36
+    for host in "abcdef":
+        starts = crawl.starts(host)
+        assert min(later - sooner for sooner, later in pairwise(starts)) >= 1.0
+
+
+@pytest.mark.parametrize("connections", [1, 2, 8])
+def test_every_connection_is_kept_busy(
+    crawl: Crawling, web: FakeWeb, connections: int
+) -> None:
+    crawl.connections = connections
+    web.page("http://a/", links=[f"/{number}" for number in range(400)])
+    began = _seconds(crawl, "http://a/")
+    assert began <= 400 * 0.05 / connections * 1.2 + 3.0
+    assert web.most_at_once["a"] <= connections
+
+
+def _seconds(crawl: Crawling, *seeds: str) -> float:
+    crawl(*seeds, **QUICK)
+    return max(asked.until for asked in crawl.web.asked)
+
+
+# Errors and ends
+
+
+class Counting:
+    """Counts what the worker asks of its ledger, and fails on demand."""
+
+    def __init__(self, crawl: Crawling) -> None:
+        self._bench = crawl.bench
+        self._inner: Ledger | None = None
+        self.claims = 0
+        self.before_commit: Callable[[], None] = lambda: None
+        crawl.ledger = self  # type: ignore[assignment]  # the rest goes through __getattr__
