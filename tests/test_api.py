@@ -8,6 +8,7 @@ import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.background import background
@@ -22,7 +23,7 @@ from freki.testing.server import Site, serve
 from freki.testing.synthetic import Web
 
 WEB = Web(seed=6, pages=200, redirects=0.1, missing=0.05)
-FAST: dict[str, object] = {"delay": 0, "attempts": 1}
+FAST: dict[str, Any] = {"delay": 0, "attempts": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,7 @@ async def no_task_stays() -> AsyncIterator[None]:
     assert asyncio.all_tasks() == before
 
 
-async def urls(*words: str, **options: object) -> list[str]:
+async def urls(*words: str, **options: Any) -> list[str]:
     return [visit.url async for visit in freki.crawl(*words, **FAST, **options)]
 
 
@@ -162,10 +163,13 @@ def test_a_bare_break_leaves_nothing_behind_when_the_loop_ends(
 
 def test_an_error_of_the_caller_ends_the_crawl_and_is_the_callers() -> None:
     async def crawl() -> None:
-        async with serve(WEB) as site, no_task_stays():
-            async with aclosing(freki.crawl(site.url, **FAST)) as pages:
-                async for _ in pages:
-                    raise ZeroDivisionError
+        async with (
+            serve(WEB) as site,
+            no_task_stays(),
+            aclosing(freki.crawl(site.url, **FAST)) as pages,
+        ):
+            async for _ in pages:
+                raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         asyncio.run(crawl())
@@ -185,15 +189,14 @@ def test_a_slow_reader_slows_the_crawl_and_gets_every_page() -> None:
     web = Web(seed=7, pages=300)
 
     async def crawl() -> None:
-        async with serve(web) as site:
-            async with aclosing(freki.crawl(site.url, **FAST)) as pages:
-                ahead = []
-                async for _ in pages:
-                    for _ in range(20):
-                        await asyncio.sleep(0)  # the crawl has its turns, and we do nothing
-                    ahead.append(site.statistics().requests - len(ahead))
-                assert len(ahead) == web.pages
-                assert 50 < max(ahead) < 100
+        async with serve(web) as site, aclosing(freki.crawl(site.url, **FAST)) as pages:
+            ahead: list[int] = []
+            async for _ in pages:
+                for _ in range(20):
+                    await asyncio.sleep(0)  # the crawl has its turns, and we do nothing
+                ahead.append(site.statistics().requests - len(ahead))
+            assert len(ahead) == web.pages
+            assert 50 < max(ahead) < 100
 
     asyncio.run(crawl())
 

@@ -22,7 +22,7 @@ def test_a_public_name_is_the_one_of_the_api(name: str) -> None:
 
 def test_an_unknown_name_is_told_as_python_tells_it() -> None:
     with pytest.raises(AttributeError, match="module 'freki' has no attribute 'crwl'"):
-        _ = freki.crwl  # type: ignore[attr-defined]  # which is the point
+        _ = freki.crwl
 
 
 def test_a_star_import_brings_the_public_names() -> None:

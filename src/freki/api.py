@@ -8,7 +8,7 @@ import asyncio
 import sqlite3
 import tempfile
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, closing, contextmanager
 from pathlib import Path
 
@@ -34,7 +34,7 @@ STORED_SECONDS = 30.0
 
 async def crawl(
     *urls: str, store: Path | str | None = None, name: str | None = None, **options: object
-) -> AsyncIterator[Visit]:
+) -> AsyncGenerator[Visit, None]:
     """The pages of a crawl, as they are fetched. Options are those of the command line.
 
     With a `store`, the crawl is kept there, and continued where an earlier one was cut short;

@@ -222,7 +222,9 @@ def settings(*layers: Layer) -> Settings:
     except msgspec.ValidationError as error:
         raise BadConfig(_explained(str(error))) from None
     if made.scope.sitemap == "only" and made.politeness.ignore_robots:
-        raise BadConfig("--sitemap only finds sitemaps by robots.txt, which --ignore-robots leaves out")
+        raise BadConfig(
+            "--sitemap only finds sitemaps by robots.txt, which --ignore-robots leaves out"
+        )
     return made
 
 

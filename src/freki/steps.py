@@ -50,6 +50,14 @@ class Gate(Protocol):
         """Look at a page that was stored: does its pattern still bring anything new?"""
         ...
 
+    def probe(self, page: Claim) -> str | None:
+        """A URL that the host of this page cannot have, to be asked for once."""
+        ...
+
+    def learn_missing(self, response: Response) -> None:
+        """What a host says of a page that it cannot have."""
+        ...
+
     def forget(self) -> None:
         """What was judged lately did not reach the ledger."""
         ...

@@ -7,11 +7,12 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 
+from tests.chaos.conftest import Measured, Scale
+from tests.chaos.rig import Process, Site, crawl, end, now, pause, start
+
 from freki.cli.exits import Exit
 from freki.ledger.buffered import CAPACITY
 from freki.testing.history import Bounds, History, judge, read
-from tests.chaos.conftest import Measured, Scale
-from tests.chaos.rig import Process, Site, crawl, end, now, pause, start
 
 # Requests at once to one host, as the crawl here is set.
 AT_ONCE = 16

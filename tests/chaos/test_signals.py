@@ -8,24 +8,28 @@ from subprocess import TimeoutExpired
 
 import pytest
 from msgspec import Struct
+from tests.chaos.conftest import Measured
+from tests.chaos.rig import Site, crawl, end, now, pause, site, start
 
 from freki.cli.exits import Exit
 from freki.testing.history import Bounds, History, judge, read
 from freki.testing.synthetic import Web
-from tests.chaos.conftest import Measured
-from tests.chaos.rig import Process, Site, crawl, end, now, pause, site, start
 
 # Every answer takes so long that a signal finds all connections busy.
 SLOW_WEB = Web(pages=150, delay=1.0)
 AT_ONCE = 16
 
+# What continues it is not the point.
+QUICKLY = "--concurrency=150"
+
 
 class Stop(Struct, frozen=True):
-    """How a crawl took the signal."""
+    """How a crawl took the signal, and what became of it when it was continued."""
 
     code: int
     seconds: float
-    last_request: float  # seconds after the signal; negative where it came before
+    news: float  # seconds for which new requests still came
+    history: History
 
 
 @pytest.fixture(scope="session")
@@ -37,22 +41,59 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def quiet_slow(slow: Site, tmp_path_factory: pytest.TempPathFactory) -> History:
     store = tmp_path_factory.mktemp("quiet") / "freki.db"
-    crawl(slow.url, store, "--concurrency=150")
+    crawl(slow.url, store, QUICKLY)
     return read(store)
 
 
-def stop(slow: Site, store: Path, *options: str, twice: bool = False) -> Stop:
-    """Send SIGTERM to a crawl as soon as all its connections are busy."""
+def stop(slow: Site, store: Path, *options: str, signals: int = 1) -> Stop:
+    """Send SIGTERM to a crawl when all its connections are busy, and continue it later."""
     began = now()
     process = start(slow.url, store, *options)
     pause(process, until=lambda: len(slow.log(began)) > AT_ONCE)
     asked = now()
-    process.send_signal(signal.SIGTERM)
-    if twice:
+    for _ in range(signals):
         with suppress(TimeoutExpired):
-            process.wait(0.1)
+            process.wait(0.2)
         process.send_signal(signal.SIGTERM)
     code, _ = end(process)
-    seconds = now() - asked
-    pause_for_answers(slow)
-    return Stop(code, seconds, max(visit.start for visit in slow.log(began)) - asked)
+    ended = now()
+    crawl(slow.url, store, QUICKLY)
+    log = slow.log(began)
+    last = max(visit.start for visit in log if visit.start < ended)
+    return Stop(code, ended - asked, last - asked, read(store, log, [ended]))
+
+
+def test_a_signal_lets_what_is_in_flight_end_and_nothing_new_begin(
+    slow: Site, quiet_slow: History, measured: Measured, tmp_path: Path
+) -> None:
+    drained = stop(slow, tmp_path / "freki.db")
+    assert drained.code == Exit.interrupted
+    assert drained.news < 1
+    assert drained.seconds < 5
+    judgement = judge(drained.history, quiet_slow, Bounds(at_once=150, repeats=0))
+    assert not judgement, judgement
+    measured(
+        "7 SIGTERM", f"last request after {drained.news:.2f} s, over in {drained.seconds:.1f} s"
+    )
+
+
+def test_what_does_not_end_in_time_is_given_back(
+    slow: Site, quiet_slow: History, measured: Measured, tmp_path: Path
+) -> None:
+    cut = stop(slow, tmp_path / "freki.db", "--drain=0.1")
+    assert cut.code == Exit.interrupted
+    assert cut.seconds < 1
+    judgement = judge(cut.history, quiet_slow, Bounds(at_once=150, repeats=AT_ONCE))
+    assert not judgement, judgement
+    measured("  --drain 0.1", f"over in {cut.seconds:.1f} s")
+
+
+def test_a_second_signal_ends_at_once(
+    slow: Site, quiet_slow: History, measured: Measured, tmp_path: Path
+) -> None:
+    forced = stop(slow, tmp_path / "freki.db", signals=2)
+    assert forced.code == Exit.interrupted_at_once
+    assert forced.seconds < 3
+    judgement = judge(forced.history, quiet_slow, Bounds(at_once=150))
+    assert not judgement, judgement
+    measured("  a second SIGTERM", f"over in {forced.seconds:.1f} s")

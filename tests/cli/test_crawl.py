@@ -253,9 +253,7 @@ def test_a_limit_that_is_never_reached_is_no_limit(site: Site, store: Path) -> N
     assert (run.code, run.json["status"]) == (0, "finished")
 
 
-def test_a_finished_crawl_is_said_to_be_over_and_not_crawled_again(
-    site: Site, store: Path
-) -> None:
+def test_a_finished_crawl_is_said_to_be_over_and_not_crawled_again(site: Site, store: Path) -> None:
     first = crawl(store, site.url, "--json")
     requests = len(site.log)
     again = crawl(store, site.url)
@@ -272,7 +270,9 @@ def test_again_makes_a_new_run_and_keeps_the_old_one(odd: Scripted, store: Path)
     crawl(store, f"{odd.url}/")
     run = crawl(store, f"{odd.url}/", "--again", "--json")
     assert (run.code, run.json["run"], run.json["pages"]) == (0, 2, 2)
-    by_name = freki("crawl", "--store", store, *QUICK, "--again", "--json", "--name", run.json["crawl"])
+    by_name = freki(
+        "crawl", "--store", store, *QUICK, "--again", "--json", "--name", run.json["crawl"]
+    )
     assert by_name.json["run"] == 3
 
 

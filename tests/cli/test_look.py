@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from tests.background import background
 from tests.command import Run, call, freki, on_terminal
-from tests.system.scripted import Scripted, answer, page, scripted
+from tests.system.scripted import answer, page, scripted
 
 from freki.testing.server import Site
 

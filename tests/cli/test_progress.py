@@ -82,7 +82,9 @@ def test_without_a_terminal_nothing_but_text_goes_to_the_log(slow: Site, store: 
 def test_a_log_that_nobody_takes_any_more_does_not_end_a_crawl(store: Path) -> None:
     reading, writing = os.pipe()
     asked = Event()
-    with background(scripted({"/": page("/next"), "/next": page("/last"), "/last": page()})) as site:
+    with background(
+        scripted({"/": page("/next"), "/next": page("/last"), "/last": page()})
+    ) as site:
         site.note = lambda path: asked.set() if path == "/next" else None
         words = ("crawl", "--store", store, "--delay", "0.2", "--json", f"{site.url}/")
         process = start(*words, stderr=writing)

@@ -1,14 +1,13 @@
 import asyncio
 import random
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from freki import config
 from freki.admit.gate import Gate
@@ -24,8 +23,8 @@ from freki.errors import StoreFull
 from freki.extract.page import extract
 from freki.ledger.buffered import Buffered
 from freki.ledger.policy import Agenda
-from freki.messages import Batch, Claim, Failure, Page, Reason, Response, State
-from freki.steps import Ledger, Session
+from freki.messages import Batch, Claim, Failure, HostRest, Page, Reason, Response, State
+from freki.steps import Ledger, Session, Verdict, Work
 from freki.testing import virtual
 from freki.testing.bench import SqliteBench
 from freki.testing.web import FakeWeb
@@ -33,6 +32,45 @@ from freki.testing.web import FakeWeb
 LEASE = 30.0
 QUICK = {"delay": 0.0, "ignore_robots": True}
 Settings = dict[str, object]
+
+
+class Watched:
+    """A ledger that counts, and raises on demand."""
+
+    def __init__(self, inner: Ledger, broken: dict[str, Exception]) -> None:
+        self._inner = inner
+        self._broken = broken
+        self.claims = 0
+
+    def join(self, now: float) -> Session:
+        return self._inner.join(now)
+
+    def renew(self, session: Session, now: float) -> None:
+        self._inner.renew(session, now)
+
+    def leave(self, session: Session, now: float) -> None:
+        self._inner.leave(session, now)
+
+    def claim(
+        self,
+        session: Session,
+        now: float,
+        hosts: int,
+        refill: Sequence[HostRest],
+        full: Sequence[int] = (),
+    ) -> Work:
+        self.claims += 1
+        return self._inner.claim(session, now, hosts, refill, full)
+
+    def commit(self, session: Session, batch: Batch) -> None:
+        if batch.outcomes:
+            _break(self._broken, "commit")
+        self._inner.commit(session, batch)
+
+
+def _break(broken: dict[str, Exception], step: str) -> None:
+    if step in broken:
+        raise broken[step]
 
 
 class Crawling:
@@ -44,7 +82,8 @@ class Crawling:
         self.workers: list[Worker] = []
         self.pulse = Pulse()
         self.connections = 256
-        self.ledger: Ledger | None = None  # in place of the bench's own
+        self.ledgers: list[Watched] = []
+        self.broken: dict[str, Exception] = {}  # steps that raise, by name
 
     def __call__(self, *seeds: str, workers: int = 1, **options: object) -> Ending:
         """Crawl until the end, as the command line does with such options."""
@@ -52,28 +91,34 @@ class Crawling:
 
     def run(self, crawl: Awaitable[Ending], limit: float = virtual.A_DAY) -> Ending:
         async def whole() -> Ending:
-            ending = await crawl
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            # `virtual.run` itself waits for us; nothing of the crawl may be left.
-            assert not others, others
-            return ending
+            try:
+                return await crawl
+            finally:
+                left = asyncio.all_tasks() - {asyncio.current_task()}
+                assert not left, left
 
-        ending = virtual.run(whole(), limit=limit)
-        self.bench.check()
-        return ending
+        try:
+            return virtual.run(whole(), limit=limit)
+        finally:
+            self.bench.check()
 
     async def crawl(self, *seeds: str, workers: int = 1, **options: object) -> Ending:
         chosen = config.settings(_layer({"sitemap": "no", **options}))
         self.workers = [self.worker(seeds, chosen) for _ in range(workers)]
         self.sow(seeds, chosen)
-        async with asyncio.TaskGroup() as group:
-            running = [group.create_task(worker.run()) for worker in self.workers]
-        return running[0].result()
+        try:
+            async with asyncio.TaskGroup() as group:
+                running = [group.create_task(worker.run()) for worker in self.workers]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        (ending,) = {task.result() for task in running}
+        return ending
 
     def worker(self, seeds: tuple[str, ...], chosen: config.Settings) -> Worker:
         clock = asyncio.get_running_loop().time
         polite = chosen.politeness
-        ledger = self.ledger or self.bench.ledger(terms(chosen, LEASE))
+        ledger = Watched(self.bench.ledger(terms(chosen, LEASE)), self.broken)
+        self.ledgers.append(ledger)
         steps = Steps(
             rulebook=NoRulebook()
             if polite.ignore_robots
@@ -97,11 +142,13 @@ class Crawling:
         )
 
     def extract(self, response: Response) -> Page:
+        _break(self.broken, "extract")
         return extract(response)
 
     def judge(
         self, claim: Claim, answer: Response | Failure, now: float, chosen: config.Settings
-    ) -> verdict.Verdict:
+    ) -> Verdict:
+        _break(self.broken, "judge")
         return verdict.judge(claim, answer, now, chosen.fetching.attempts, 0.5)
 
     def sow(self, seeds: tuple[str, ...], chosen: config.Settings) -> None:
@@ -247,9 +294,10 @@ def test_the_page_limit_is_exact_however_many_work(
             web.page(f"http://a/{number}", links=[f"/more/{number}"])
     ending = crawl("http://a/", max_pages=50, workers=workers, **QUICK)
     assert ending is Ending.limited
-    assert crawl.bench.count(State.done, Reason.ok) + crawl.bench.count(
-        State.done, Reason.http_error
-    ) == 50
+    assert (
+        crawl.bench.count(State.done, Reason.ok) + crawl.bench.count(State.done, Reason.http_error)
+        == 50
+    )
 
 
 def test_a_limit_that_is_just_enough_is_no_limit(crawl: Crawling, web: FakeWeb) -> None:
@@ -263,9 +311,8 @@ def test_waiting_for_the_last_pages_of_a_limit_costs_no_spinning(
 ) -> None:
     web.latency = 60.0
     web.page("http://a/", links=["/x"])
-    ledger = Counting(crawl)
     crawl("http://a/", max_pages=1, **QUICK)
-    assert ledger.claims < 100
+    assert crawl.ledgers[0].claims < 100
 
 
 # Trouble
@@ -364,9 +411,7 @@ def test_workers_share_a_host_without_delay_and_no_page_is_fetched_twice(
     assert 4 < web.most_at_once["a"] <= 12
 
 
-def test_workers_never_visit_a_host_with_a_delay_together(
-    crawl: Crawling, web: FakeWeb
-) -> None:
+def test_workers_never_visit_a_host_with_a_delay_together(crawl: Crawling, web: FakeWeb) -> None:
     hosts = [f"http://{name}/" for name in "abcdef"]
     for host in hosts:
         web.page(host, links=[f"{host}{number}" for number in range(5)])
@@ -378,9 +423,7 @@ def test_workers_never_visit_a_host_with_a_delay_together(
 
 
 @pytest.mark.parametrize("connections", [1, 2, 8])
-def test_every_connection_is_kept_busy(
-    crawl: Crawling, web: FakeWeb, connections: int
-) -> None:
+def test_every_connection_is_kept_busy(crawl: Crawling, web: FakeWeb, connections: int) -> None:
     crawl.connections = connections
     web.page("http://a/", links=[f"/{number}" for number in range(400)])
     began = _seconds(crawl, "http://a/")
@@ -396,12 +439,107 @@ def _seconds(crawl: Crawling, *seeds: str) -> float:
 # Errors and ends
 
 
-class Counting:
-    """Counts what the worker asks of its ledger, and fails on demand."""
+@pytest.mark.parametrize("step", ["fetch", "extract", "judge", "commit"])
+def test_a_bug_in_a_step_ends_the_crawl_with_that_error_at_once(
+    crawl: Crawling, web: FakeWeb, step: str
+) -> None:
+    web.latency = lambda url: 0.5 if url == "http://a/" else 1000.0
+    web.page("http://a/")
+    bug = StoreFull("no room") if step == "commit" else LookupError("a bug")
+    crawl.broken[step] = bug
+    if step == "fetch":
+        web.trouble("http://a/", bug)
+    urls = [f"http://b/{number}" for number in range(50)]
+    with pytest.raises(type(bug), match=str(bug)):
+        crawl.run(crawl.crawl("http://a/", *urls, timeout=2000.0, **QUICK), limit=1.5)
+    assert crawl.bench.count(State.leased) == 0
+    crawl.bench.check()
 
-    def __init__(self, crawl: Crawling) -> None:
-        self._bench = crawl.bench
-        self._inner: Ledger | None = None
-        self.claims = 0
-        self.before_commit: Callable[[], None] = lambda: None
-        crawl.ledger = self  # type: ignore[assignment]  # the rest goes through __getattr__
+
+def test_who_is_stopped_takes_in_what_is_under_way(crawl: Crawling, web: FakeWeb) -> None:
+    web.latency = lambda url: 0.1 if url == "http://a/" else 5.0
+    web.page("http://a/", links=[f"/{number}" for number in range(100)])
+    for number in range(100):
+        web.page(f"http://a/{number}", links=[f"/more{number}"])
+    ending = crawl.run(_stopped(crawl, after=1.0, drain=10.0))
+    assert ending is Ending.interrupted
+    assert len(web.fetched) == 17
+    assert crawl.bench.count(State.done) == 17
+    assert crawl.bench.count(State.waiting) == 100
+    assert web.asked[-1].until == pytest.approx(5.1, abs=0.1)
+
+
+def test_what_takes_longer_than_the_patience_is_given_back(crawl: Crawling, web: FakeWeb) -> None:
+    web.latency = lambda url: 0.1 if url == "http://a/" else 50.0
+    web.page("http://a/", links=[f"/{number}" for number in range(100)])
+    assert crawl.run(_stopped(crawl, after=1.0, drain=10.0), limit=12.0) is Ending.interrupted
+    assert crawl.bench.count(State.done) == 1
+    assert crawl.bench.count(State.waiting) == 100
+    assert {row.attempts for row in crawl.bench.rows()} == {0, 1}
+
+
+async def _stopped(crawl: Crawling, after: float, drain: float) -> Ending:
+    asyncio.get_running_loop().call_later(after, lambda: crawl.workers[0].stop())
+    return await crawl.crawl("http://a/", drain=drain, **QUICK)
+
+
+def test_an_interrupted_crawl_goes_on_where_it_was(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=[f"/{number}" for number in range(100)])
+
+    async def twice() -> Ending:
+        await _stopped(crawl, after=0.2, drain=10.0)
+        return await crawl.crawl("http://a/", **QUICK)
+
+    assert crawl.run(twice()) is Ending.finished
+    assert len(web.fetched) == len(set(web.fetched)) == 101
+
+
+def test_who_is_cancelled_leaves_nothing_behind(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=[f"/{number}" for number in range(100)])
+
+    async def cancelled() -> Ending:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.12):
+                await crawl.crawl("http://a/", **QUICK)
+        return Ending.interrupted
+
+    crawl.run(cancelled())
+    assert crawl.bench.count(State.leased) == 0
+    assert crawl.bench.sessions() == set()
+
+
+def test_who_was_taken_for_dead_begins_again_and_loses_nothing(
+    crawl: Crawling, web: FakeWeb
+) -> None:
+    web.page("http://a/", links=[f"/{number}" for number in range(60)])
+    for number in range(60):
+        web.page(f"http://a/{number}", links=["/", f"/{number + 1}", f"/more/{number}"])
+
+    async def hang() -> Ending:
+        """The machine sleeps; meanwhile another worker comes, and takes what is left behind."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, virtual.Loop)
+
+        def sleep() -> None:
+            loop.pass_time(100.0)
+            crawl.bench.worker(now=loop.time()).leave(loop.time())
+
+        loop.call_later(0.17, sleep)
+        return await crawl.crawl("http://a/", **QUICK)
+
+    assert crawl.run(hang()) is Ending.finished
+    assert crawl.bench.count(State.done) == len(crawl.bench.rows()) == 122
+
+
+def test_a_crawl_of_nothing_new_is_over_at_once(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/")
+    crawl("http://a/", **QUICK)
+    assert crawl("http://a/", **QUICK) is Ending.finished
+    assert web.fetched == ["http://a/"]
+
+
+def test_urls_found_by_another_worker_are_waited_for(crawl: Crawling, web: FakeWeb) -> None:
+    web.latency = lambda url: 20.0 if url == "http://a/" else 0.1
+    web.page("http://a/", links=[f"http://b/{number}" for number in range(10)])
+    assert crawl("http://a/", workers=2, scope="any", **QUICK) is Ending.finished
+    assert crawl.bench.count(State.done) == 11

@@ -21,6 +21,12 @@ from freki.testing.synthetic import Web
 
 QUICK = ("--delay", "0", "--attempts", "1")
 
+# For a certificate that nobody signed.
+REQUEST = (
+    *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
+    *("-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"),
+)
+
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
@@ -60,9 +66,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate that nobody vouches for, with its key in the same file."""
     file = tmp_path_factory.mktemp("tls") / "both.pem"
     subprocess.run(
-        [needs("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-        + ["-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext"]
-        + ["subjectAltName=IP:127.0.0.1", "-keyout", file, "-out", f"{file}.cert"],
+        [needs("openssl"), *REQUEST, "-keyout", file, "-out", f"{file}.cert"],
         check=True,
         capture_output=True,
     )

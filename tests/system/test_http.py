@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.system.conftest import DOCUMENTATION, Nginx
+from tests.system.scripted import answer, scripted
 
 from freki.config import Fetching
 from freki.fetch.http import Http
 from freki.messages import Claim, Failure, Reason, Response
-from tests.system.conftest import DOCUMENTATION, Nginx
-from tests.system.scripted import answer, scripted
 
 Fetched = Response | Failure
 

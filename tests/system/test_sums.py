@@ -63,7 +63,9 @@ def assert_sums_add_up(store: Path) -> dict[str, Any]:
     for name in ENDS:
         reasons = status["reasons"].get(name, {})
         assert status[name] == sum(reasons.values())
-        assert reasons == {reason: count for (state, reason), count in rows.items() if state == name}
+        assert reasons == {
+            reason: count for (state, reason), count in rows.items() if state == name
+        }
     done = status["reasons"].get("done", {})
     assert status["pages"] == status["done"] - done.get("redirect", 0) - done.get("sitemap", 0)
     assert status["done"] == len(stored)

@@ -6,13 +6,16 @@
 What tells them apart is how many values the richest parameter has, beside how many combinations.
 """
 
+import math
 from zlib import crc32
 
 from freki.admit.shapes import shape
 
-# Combinations that any path may have, and how many more for each value of its richest parameter.
+# Combinations that are always allowed, how many more for each value of the richest parameter, and
+# for each path that looks the same: the listing of a category has pages, and an order or two.
 COMBINATIONS = 1000
 PER_VALUE = 20
+PER_PATH = 50
 
 # Values are told apart by a bit each. With so many set, it is an identifier and no facet.
 _BITS = 256
@@ -23,18 +26,14 @@ _MAX_PARAMETERS = 16
 
 
 class Facets:
-    """The parameters of one path, in whatever sets they come. At most 3 KB."""
+    """The parameters of paths that look the same, in whatever sets they come. At most 3 KB."""
 
-    __slots__ = ("_values", "combinations")
+    __slots__ = ("_values", "combinations", "paths")
 
     def __init__(self) -> None:
         self._values: dict[str, int] = {}
         self.combinations = 0
-
-    @property
-    def richest(self) -> int:
-        """How many values the parameter with most of them has, nearly."""
-        return max(values.bit_count() for values in self._values.values())
+        self.paths = 0
 
     def combine(self, query: str) -> bool:
         """Count this combination, or say that there are enough."""
@@ -44,9 +43,13 @@ class Facets:
             if name in self._values or len(self._values) < _MAX_PARAMETERS:
                 bit = 1 << crc32(value.encode()) % _BITS
                 self._values[name] = self._values.get(name, 0) | bit
-        if self.combinations >= COMBINATIONS:
-            richest = self.richest
-            if richest < _MANY and self.combinations >= COMBINATIONS + PER_VALUE * richest:
-                return False
+        if self.combinations >= COMBINATIONS and self.combinations >= self._limit():
+            return False
         self.combinations += 1
         return True
+
+    def _limit(self) -> float:
+        richest = max(values.bit_count() for values in self._values.values())
+        if richest >= _MANY:
+            return math.inf
+        return COMBINATIONS + PER_VALUE * richest + PER_PATH * self.paths

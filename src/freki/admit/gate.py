@@ -5,10 +5,12 @@ because of its depth is known to be welcome when a shorter way to it is found.
 """
 
 from collections.abc import Callable, Sequence
+from zlib import crc32
 
 from freki.admit.scope import Scope
 from freki.admit.traps import Traps
 from freki.messages import Claim, Discovery, Link, Page, Reason, Response, Via
+from freki.url import split
 
 # URLs judged lately, with the depth they were judged at. Navigation repeats on every page:
 # nine links in ten end here. Two generations of this size are kept, some 25 MB at most.
@@ -23,6 +25,9 @@ _FOR_GOOD = frozenset({Reason.out_of_scope, Reason.excluded})
 # Sitemaps of sitemaps of sitemaps: sitemaps.org allows one level, sites have two.
 MAX_NESTED_SITEMAPS = 4
 
+# Hosts that have a pattern worth looking at, and whether they were asked for a page that cannot be.
+MAX_PROBED = 10_000
+
 Read = Callable[[Response], str]
 
 
@@ -34,6 +39,7 @@ class Gate:
         self._traps = traps
         self._read = read
         self._max_redirects = max_redirects
+        self._probed: dict[str, bool] = {}
         self._recent: dict[str, int] = {}
         self._older: dict[str, int] = {}
 
@@ -74,8 +80,23 @@ class Gate:
         return Discovery(url, depth=0, priority=0, via=Via.seed)
 
     def learn(self, response: Response, page: Claim) -> None:
-        if self._traps is not None and self._traps.wants(page.url):
-            self._traps.learn(page.url, self._read(response), response.body)
+        if self._traps is None or not self._traps.wants(page.url):
+            return
+        self._traps.learn(page.url, self._read(response), response.body)
+        if len(self._probed) >= MAX_PROBED:
+            del self._probed[next(iter(self._probed))]
+        self._probed.setdefault(split(page.url).origin, False)
+
+    def probe(self, page: Claim) -> str | None:
+        origin = split(page.url).origin
+        if self._probed.get(origin, True):
+            return None
+        self._probed[origin] = True
+        return f"{origin}/freki-asks-for-what-is-not-there-{crc32(origin.encode()):08x}"
+
+    def learn_missing(self, response: Response) -> None:
+        if self._traps is not None and response.status == 200:
+            self._traps.learn_missing(split(response.url).origin, self._read(response))
 
     def forget(self) -> None:
         self._recent, self._older = {}, {}

@@ -187,9 +187,7 @@ def _repeats(parts: list[str]) -> bool:
     if len(parts) - len(set(parts)) < REPEATS - 1:
         return False
     # Numbers may: /2011/11/11/11, and the drawers of a cache.
-    return any(
-        times >= REPEATS and not part.isdigit() for part, times in Counter(parts).items()
-    )
+    return any(times >= REPEATS and not part.isdigit() for part, times in Counter(parts).items())
 
 
 def _is_session(name: str, value: str) -> bool:

@@ -319,13 +319,17 @@ class Traps:
         return novelty is not None and novelty.is_proven
 
     def _multiplies(self, key: str, path: str) -> str | None:
-        query = path.partition("?")[2]
-        if "&" not in query:
+        if "&" not in path:
             return None
         key = key.partition("?")[0]
+        address, _, query = path.partition("?")
         facets = self._facets[key]
         if facets is None:
             facets = self._facets[key] = Facets()
+        asked = f"{key} {address}"
+        if asked not in self._counted:
+            self._counted.add(asked)
+            facets.paths += 1
         if facets.combine(query):
             return None
         return f"facets: {key} has shown {facets.combinations} combinations of its parameters"

@@ -15,7 +15,9 @@ _freki() {{
     esac
     [ "$COMP_CWORD" -eq 1 ] && words="{commands}"
     COMPREPLY=($(compgen -W "$words" -- "$word"))
-    [ -n "$word" ] && [ "${{word#-}}" = "$word" ] && [ "$COMP_CWORD" -gt 1 ] && COMPREPLY=($(compgen -f -- "$word"))
+    if [ "$COMP_CWORD" -gt 1 ] && [ -n "$word" ] && [ "${{word#-}}" = "$word" ]; then
+        COMPREPLY=($(compgen -f -- "$word"))
+    fi
 }}
 complete -F _freki freki
 """

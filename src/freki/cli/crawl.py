@@ -282,11 +282,9 @@ def _summary(
 ) -> str:
     sums, starts = read.status(db, crawl.id), _starts(db, crawl)
     rate = view.pages / seconds if seconds > 0 else 0.0
-    lines = [
-        f"{harmless(crawl.name)}: {crawl.status} after {span(seconds)}, "
-        f"{counted(sums.pages, 'page')} ({size(crawl.wire_bytes)} on the wire), {rate:,.1f} pages/s",
-        sums_table(sums),
-    ]
+    pages = f"{counted(sums.pages, 'page')} ({size(crawl.wire_bytes)} on the wire)"
+    head = f"{harmless(crawl.name)}: {crawl.status} after {span(seconds)}"
+    lines = [f"{head}, {pages}, {rate:,.1f} pages/s", sums_table(sums)]
     lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
     store = "" if arguments.store == DEFAULT_STORE else f" --store {quote(str(arguments.store))}"
     name = quote(crawl.name)

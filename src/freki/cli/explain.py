@@ -51,7 +51,8 @@ def parser(command: str) -> Parser:
     made = Parser(
         command,
         "Tells the story of one URL: where it was found, what was decided, tried and answered.",
-        "  freki explain https://example.com/missing.html\n  freki explain URL --json | jq .attempts",
+        "  freki explain https://example.com/missing.html\n"
+        "  freki explain URL --json | jq .attempts",
     )
     made.add_argument("url", metavar="URL")
     add_store(made)
@@ -63,9 +64,11 @@ def _told(story: Story) -> Iterator[str]:
     yield story.url
     yield f"  crawl {harmless(story.crawl)}, run {story.run}"
     where = f" on {story.found_on}" if story.found_on else ""
-    yield f"  found     {story.found_at} as a {story.via.replace('_', ' ')}{where}, depth {story.depth}"
+    way = story.via.replace("_", " ")
+    yield f"  found     {story.found_at} as a {way}{where}, depth {story.depth}"
     for number, attempt in enumerate(story.attempts, 1):
-        yield f"  attempt {number} {attempt.at} {harmless(attempt.answer)}, {_phases(attempt.timings)}"
+        answer = harmless(attempt.answer)
+        yield f"  attempt {number} {attempt.at} {answer}, {_phases(attempt.timings)}"
     yield f"  {_became(story)}"
     if story.title:
         yield f"  title     {harmless(story.title)}"

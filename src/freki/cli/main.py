@@ -12,9 +12,9 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
-from freki.version import __version__
 from freki.cli.exits import Exit, of_error
 from freki.errors import FrekiError
+from freki.version import __version__
 
 # Name, module with `run(arguments) -> int`, and what it does in one line.
 COMMANDS = {
@@ -93,8 +93,7 @@ def _run(command: str, arguments: list[str]) -> int:
         print(f"freki {command}: {error}", file=sys.stderr)
         return of_error(error)
     except SystemExit as end:  # how argparse answers --help and what it does not understand
-        assert isinstance(end.code, int)
-        return end.code
+        return end.code if isinstance(end.code, int) else Exit.bad_input
     return code
 
 
@@ -115,7 +114,7 @@ def _mend_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # this also keeps the store from becoming file 1 or 2
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
         elif isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 

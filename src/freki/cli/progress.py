@@ -1,4 +1,4 @@
-"""The live view of a crawl: a few lines that change on a terminal, a line now and then elsewhere."""
+"""The live view of a crawl: lines that change on a terminal, one now and then elsewhere."""
 
 import asyncio
 import sys
@@ -119,9 +119,11 @@ class Live(Silent):
         slowest = "  ".join(f"{harmless(host)} {seconds:.2f} s" for host, seconds in beat.slowest)
         lines = [
             f"[bold]{_literal(self._name)}[/bold]  {span(time.monotonic() - self._started)}",
-            f"  [bold]{beat.pages:,}[/bold] pages   {self._speed.rate():,.1f}/s   "
-            f"{crew.work.open:,} to do   {beat.failed:,} failed   {size(beat.wire_bytes)}"
-            f"{self._eta(crew, beat)}",
+            (
+                f"  [bold]{beat.pages:,}[/bold] pages   {self._speed.rate():,.1f}/s   "
+                f"{crew.work.open:,} to do   {beat.failed:,} failed   {size(beat.wire_bytes)}"
+                f"{self._eta(crew, beat)}"
+            ),
         ]
         if statuses:
             lines.append(f"  [dim]{statuses}[/dim]")

@@ -33,7 +33,9 @@ LAST_SECONDS = 10.0
 class Crew:
     """The first worker and those beside it."""
 
-    def __init__(self, first: Worker, pulse: Pulse, command: Sequence[str], size: int | None) -> None:
+    def __init__(
+        self, first: Worker, pulse: Pulse, command: Sequence[str], size: int | None
+    ) -> None:
         self._first = first
         self._pulse = pulse
         self._command = [sys.executable, *command]

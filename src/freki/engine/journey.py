@@ -46,6 +46,9 @@ async def journey(claim: Claim, steps: Steps) -> None:
     welcome = greet(claim, steps)
     match welcome.welcome:
         case Welcome.come_in:
+            if (missing := steps.gate.probe(claim)) is not None:
+                await ask_for_missing(missing, claim, steps)
+                return
             answer = await steps.fetch(claim)
         case Welcome.ask_first:
             unreached = await ask_first(claim, steps)
@@ -73,7 +76,7 @@ def greet(claim: Claim, steps: Steps) -> Answer:
 
 
 async def ask_first(claim: Claim, steps: Steps) -> Failure | None:
-    """Ask the host for its rules, while the claim waits for its next turn; gives what went wrong."""
+    """Ask the host for its rules, while the claim waits; answers with what went wrong."""
     asked_at = steps.clock()
     rules = await steps.rulebook.ask(claim)
     if isinstance(rules, Failure):
@@ -85,6 +88,18 @@ async def ask_first(claim: Claim, steps: Steps) -> Failure | None:
     steps.ledger.put_rules(rules, steps.gate.sitemaps(sitemaps, claim))
     steps.agenda.put_back(claim, now, now - asked_at)
     return None
+
+
+async def ask_for_missing(url: str, claim: Claim, steps: Steps) -> None:
+    """See what the host says of a page that is not there; the claim waits for its next turn."""
+    asked_at = steps.clock()
+    probe = Claim(0, claim.host, url, claim.depth)
+    if steps.rulebook.welcome(probe, asked_at).welcome is Welcome.come_in:
+        answer = await steps.fetch(probe)
+        if isinstance(answer, Response):
+            steps.gate.learn_missing(answer)
+    now = steps.clock()
+    steps.agenda.put_back(claim, now, now - asked_at)
 
 
 def stay_away(claim: Claim, welcome: Answer, steps: Steps) -> None:
@@ -99,7 +114,7 @@ def stay_away(claim: Claim, welcome: Answer, steps: Steps) -> None:
 
 
 def settle(claim: Claim, answer: Response | Failure, steps: Steps) -> Visit | None:
-    """Judge an answer, let the host rest, hand the outcome to the ledger; gives the page, if any."""
+    """Judge an answer, let the host rest, hand the outcome on; answers with the page, if any."""
     now = steps.clock()
     verdict = steps.judge(claim, answer, now)
     elapsed = None if verdict.unreached else answer.timings.total

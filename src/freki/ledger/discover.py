@@ -223,7 +223,9 @@ def _is_better(one: Discovery, other: Discovery) -> bool:
     return one.depth < other.depth
 
 
-def _change(row: tuple[int, str, int, int | None, int], host: int, found: Discovery) -> Known | None:
+def _change(
+    row: tuple[int, str, int, int | None, int], host: int, found: Discovery
+) -> Known | None:
     """What a further discovery may change in a known row, if anything."""
     id_, _, state, _, depth = row
     admitted_now = state == State.refused and found.refused is None

@@ -107,9 +107,7 @@ class TrapWeb:
         found = _SESSION.fullmatch(path) or _VISIT.fullmatch(path)
         body = self._real(host, found[1]) if found else ""
         return _HREF.sub(
-            lambda link: '<a href="{}"'.format(
-                spelling.format(href=link[1], token=self._token(path, link[1]))
-            ),
+            lambda link: f'<a href="{spelling.format(href=link[1], token=self._token(path, link[1]))}"',
             body or self._lost(path),
         )
 
