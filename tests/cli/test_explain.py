@@ -68,9 +68,9 @@ def test_a_url_that_nobody_links_to_is_told_with_those_like_it(
     told: tuple[Scripted, Path],
 ) -> None:
     site, store = told
-    run = explain(store, f"{site.url}/Moved")
+    run = explain(store, f"{site.url}/moved/")
     assert (run.code, run.out) == (1, "")
-    assert f"{site.url}/Moved was never discovered" in run.err
+    assert f"{site.url}/moved/ was never discovered" in run.err
     assert f"but this one was: {site.url}/moved" in run.err
 
 

@@ -25,8 +25,10 @@ _FOR_GOOD = frozenset({Reason.out_of_scope, Reason.excluded})
 # Sitemaps of sitemaps of sitemaps: sitemaps.org allows one level, sites have two.
 MAX_NESTED_SITEMAPS = 4
 
-# Hosts that have a pattern worth looking at, and whether they were asked for a page that cannot be.
-MAX_PROBED = 10_000
+# Hosts with patterns whose pages are looked at, by how often. After so many looks a host is asked
+# for a page that it cannot have: few hosts get that far, and only those are worth the request.
+MAX_SUSPECTS = 10_000
+LOOKS_BEFORE_PROBE = 50
 
 Read = Callable[[Response], str]
 
@@ -39,7 +41,8 @@ class Gate:
         self._traps = traps
         self._read = read
         self._max_redirects = max_redirects
-        self._probed: dict[str, bool] = {}
+        self._suspects: dict[str, int] = {}
+        self._probed: set[str] = set()
         self._recent: dict[str, int] = {}
         self._older: dict[str, int] = {}
 
@@ -83,15 +86,18 @@ class Gate:
         if self._traps is None or not self._traps.wants(page.url):
             return
         self._traps.learn(page.url, self._read(response), response.body)
-        if len(self._probed) >= MAX_PROBED:
-            del self._probed[next(iter(self._probed))]
-        self._probed.setdefault(split(page.url).origin, False)
+        origin = split(page.url).origin
+        if len(self._suspects) >= MAX_SUSPECTS and origin not in self._suspects:
+            oldest = next(iter(self._suspects))
+            del self._suspects[oldest]
+            self._probed.discard(oldest)
+        self._suspects[origin] = self._suspects.get(origin, 0) + 1
 
     def probe(self, page: Claim) -> str | None:
         origin = split(page.url).origin
-        if self._probed.get(origin, True):
+        if self._suspects.get(origin, 0) < LOOKS_BEFORE_PROBE or origin in self._probed:
             return None
-        self._probed[origin] = True
+        self._probed.add(origin)
         return f"{origin}/freki-asks-for-what-is-not-there-{crc32(origin.encode()):08x}"
 
     def learn_missing(self, response: Response) -> None:

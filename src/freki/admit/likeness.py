@@ -24,6 +24,9 @@ MAX_PHRASES = 1024
 LONG_PHRASE = 120  # bytes
 _WORDS = 8
 
+# Parameters of a URL whose values a page may quote.
+_QUOTED = 4
+
 # Looks that the verdict on a pattern is made of, and how many of them must have shown nothing
 # new. Where six pages in ten are duplicates, one window in 1,500 looks so by chance.
 WINDOW = 24
@@ -82,6 +85,15 @@ def phrases(text: str) -> frozenset[int]:
         distinct.discard(phrase)
     hashes = set(map(crc32, distinct))
     return frozenset(hashes if len(hashes) <= MAX_PHRASES else sorted(hashes)[:MAX_PHRASES])
+
+
+def said(text: str, path: str) -> frozenset[int]:
+    """The phrases of a page that do not only quote its own URL, as a page of errors does."""
+    address, _, query = path.partition("?")
+    for quoted in (address, *(pair.partition("=")[2] for pair in query.split("&")[:_QUOTED])):
+        if len(quoted) > 2:
+            text = text.replace(quoted, " ")
+    return phrases(text) - phrases(path)
 
 
 def simhash(text: str) -> int:

@@ -60,9 +60,11 @@ _SESSION_IN_PATH = re.compile(r";(\w{1,32})=([^/;]*)|/\(([AFS])\((\w{8,64})\)\)"
 
 # Names of parameters that hold a date, and of those that only choose what is shown of it.
 _DATES = frozenset(
-    ("year", "month", "day", "date", "week", "yr", "mo", "jahr", "monat", "tag", "datum")
-    + ("annee", "mois", "jour", "ano", "mes", "dia", "fecha", "caldate", "cal_date", "eventdate")
-    + ("tribe-bar-date", "startdate", "start_date", "y", "m", "d")
+    (
+        *("year", "month", "day", "date", "week", "yr", "mo", "y", "m", "d"),
+        *("eventdate", "startdate", "start_date", "caldate", "cal_date", "tribe-bar-date"),
+        *("jahr", "monat", "tag", "datum", "annee", "mois", "jour", "ano", "mes", "dia", "fecha"),
+    )
 )
 _INITIALS = frozenset("ymd")
 _VIEWS = frozenset(

@@ -19,7 +19,7 @@ from msgspec import Struct
 from freki.admit import shapes
 from freki.admit.facets import Facets
 from freki.admit.lately import Lately, Seen
-from freki.admit.likeness import Novelty, phrases
+from freki.admit.likeness import Novelty, phrases, said
 from freki.url import hostname, registrable_domain, split
 
 # Names in a folder that are kept apart. A folder with more is a catalogue, and its names are
@@ -39,7 +39,7 @@ YEARS = 25
 # URLs of a folder that are welcome even on a site that only repeats itself.
 TRIAL = 100
 
-# Phrases in which the page for what is missing may differ from itself: it names what is missing.
+# Phrases in which the page for what is missing may differ from itself: a date, an apology.
 ECHO = 2
 
 # Bounds of memory, each held twice: patterns take some 20 MB, each other kind at most 10.
@@ -50,7 +50,6 @@ MAX_MISSING = 1000
 MAX_PATHS = 2000
 MAX_COUNTED = 300_000
 _MAX_KEY = 200
-_QUOTED = 4  # parameters whose values may be
 
 
 class _Trap(NamedTuple):
@@ -70,6 +69,7 @@ _TOKENS = _Trap("session id", 200, 1000, earns=2)
 _DATED = _Trap("calendar", 100, None)
 
 _CALENDAR = _Trap("calendar", 100, 400, earns=4)
+_DATES = {None: _SECTION, "also": _DATED, "only": _CALENDAR}
 _SESSION = _Trap("session id", 50, 200, earns=0.25)
 _SUBDOMAINS = _Trap("subdomains", 50, 500, earns=10)
 _ODD: dict[str, _Trap] = {
@@ -114,22 +114,21 @@ class Traps:
         return trap
 
     def wants(self, url: str) -> bool:
-        """Shall the content of this page be given to `learn`?"""
+        """Shall the content of this page be given to `learn`? 4 microseconds."""
         watching = self._watching(url)
         name = _name(url) if watching else 0
         # All of them are asked, because each counts the pages that go by.
-        return any([novelty.wants(name) for novelty, _ in watching])
+        wanted = [novelty.wants(name) for novelty, _ in watching]
+        return True in wanted
 
     def learn(self, url: str, text: str, body: bytes) -> None:
         """Take in what a page says; its body only matters where it has no text."""
         origin, path = split(url)
-        echo = phrases(path)
-        said = phrases(_without_echo(text, path)) - echo
-        page = said if text.strip() else frozenset((crc32(body),))
+        page = said(text, path) if text.strip() else frozenset((crc32(body),))
         content = f"{_domain(origin)} {text}".encode("utf-8", "replace") + (b"" if text else body)
         repeats = content in self._texts
         self._texts.add(content)
-        misses = self._misses(origin, page, echo)
+        misses = self._misses(origin, page)
         for novelty, trap in self._watching(url):
             # What only others wanted to see would be no fair sample.
             if not novelty.is_due:
@@ -141,13 +140,18 @@ class Traps:
             else:
                 novelty.learn(page, trap.tolerance)
 
-    def learn_missing(self, origin: str, text: str) -> None:
-        """Take in what a host shows, as if it were there, for a path that nobody ever linked."""
-        self._missing[origin] = array("I", phrases(text))
+    def learn_missing(self, url: str, text: str) -> None:
+        """Take in what a host shows, as if it were there, for a URL that nobody ever linked.
+
+        Its origin will do, but then the page should not quote the rest of it.
+        """
+        slash = url.find("/", len("https://"))
+        origin, path = (url[:slash], url[slash:]) if slash > 0 else (url, "")
+        self._missing[origin] = array("I", said(text, path))
 
     def is_soft_missing(self, origin: str, text: str) -> bool:
-        """Whether a page is what its host shows for paths that do not exist."""
-        return self._misses(origin, phrases(text), frozenset())
+        """Whether a page is what its host shows for URLs that do not exist."""
+        return self._misses(origin, phrases(text))
 
     def _judge(self, url: str) -> str | None:
         origin, path = split(url)
@@ -246,7 +250,7 @@ class Traps:
                 folder.children += 1
         pattern = self._patterns[key + name]
         if pattern is None:
-            pattern = self._patterns[key + name] = _Pattern(_kind(parts, names))
+            pattern = self._patterns[key + name] = _Pattern(_DATES[shapes.dates(parts, names)])
         return key + name, pattern
 
     def _pattern(self, key: str, trap: _Trap) -> "_Pattern":
@@ -334,11 +338,11 @@ class Traps:
             return None
         return f"facets: {key} has shown {facets.combinations} combinations of its parameters"
 
-    def _misses(self, origin: str, page: frozenset[int], echo: frozenset[int]) -> bool:
+    def _misses(self, origin: str, page: frozenset[int]) -> bool:
         known = self._missing[origin]
         if known is None:
             return False
-        missing = frozenset(known) - echo
+        missing = frozenset(known)
         return len(page - missing) <= ECHO and len(missing - page) <= ECHO
 
 
@@ -369,29 +373,10 @@ class _Host(NamedTuple):
     farm: str  # key of all hosts of its domain
 
 
-def _kind(parts: Sequence[str], names: Sequence[str]) -> _Trap:
-    match shapes.dates(parts, names):
-        case "only":
-            return _CALENDAR
-        case "also":
-            return _DATED
-        case None:
-            return _SECTION
-
-
 def _dull(novelty: Novelty, name: str, key: str) -> str:
     if novelty.is_missing:
         return f"soft 404: {key} shows its page for what is missing"
     return f"{name}: {key} only repeats what is known"
-
-
-def _without_echo(text: str, path: str) -> str:
-    """What a page would say if its URL were not quoted in it."""
-    address, _, query = path.partition("?")
-    for quoted in (address, *(pair.partition("=")[2] for pair in query.split("&")[:_QUOTED])):
-        if len(quoted) > 2:
-            text = text.replace(quoted, " ")
-    return text
 
 
 def _domain(origin: str) -> str:

@@ -68,22 +68,23 @@ class TrapWeb:
     def _body(self, host: str, path: str) -> str:
         match self.trap(host, path):
             case None:
-                menu = _anchors(self._menu(host, path))
-                return self._real(host, path).replace("</footer>", f"{menu}</footer>")
+                page, menu = self._real(host, path), _anchors(self._menu(host, path))
+                body = page.replace("</footer>", f"{menu}</footer>")
             case "session":
-                return self._copy(host, path, "{href}?sid={token}")
+                body = self._copy(host, path, "{href}?sid={token}")
             case "visit":
-                return self._copy(host, path, "/visit/{token}{href}")
+                body = self._copy(host, path, "/visit/{token}{href}")
             case "calendar":
-                return _calendar(path)
+                body = _calendar(path)
             case "maze":
-                return _page("A corridor", "Damp walls.", ("left/", "right/", "stairs/"))
+                body = _page("A corridor", "Damp walls.", ("left/", "right/", "stairs/"))
             case "shop":
-                return self._shelf(path)
+                body = self._shelf(path)
             case "lost":
-                return self._lost(path)
+                body = self._lost(path)
             case "farm":
-                return self._field(host, path)
+                body = self._field(host, path)
+        return body
 
     def _real(self, host: str, path: str) -> str:
         """A page of the real section as it would be without menu, or nothing."""
@@ -107,7 +108,9 @@ class TrapWeb:
         found = _SESSION.fullmatch(path) or _VISIT.fullmatch(path)
         body = self._real(host, found[1]) if found else ""
         return _HREF.sub(
-            lambda link: f'<a href="{spelling.format(href=link[1], token=self._token(path, link[1]))}"',
+            lambda link: (
+                f'<a href="{spelling.format(href=link[1], token=self._token(path, link[1]))}"'
+            ),
             body or self._lost(path),
         )
 
