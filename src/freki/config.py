@@ -7,6 +7,7 @@ that names the nearest one that is.
 """
 
 import difflib
+import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,16 @@ Count = Annotated[int, Meta(ge=1, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
 Positive = Annotated[float, Meta(ge=0.001, le=86_400)]
 Printable = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[\x20-\x7e]+\Z")]
+
+# The types in msgspec's messages, as people call them.
+_TYPE = re.compile(r"`(\w+)(?: \| null)?`")
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+    "array": "a list",
+}
 
 
 class Scope(Struct, frozen=True, forbid_unknown_fields=True):
@@ -286,9 +297,11 @@ def nearest(word: str, known: Mapping[str, object] | Iterator[str] | set[str] | 
 
 
 def _explained(error: str) -> str:
-    """msgspec's message with the option as the user spells it in place of a path."""
+    """msgspec's message in words, with the option as the user spells it in place of a path."""
     message, _, path = error.partition(" - at `$.")
     if not path:
         return error
-    name = path.rstrip("`").split(".")[-1]
+    name = path.rstrip("`").split(".")[-1].partition("[")[0]
+    expected, _, _ = message.partition(", got ")
+    message = _TYPE.sub(lambda type_: _WORDS.get(type_[1], type_[0]), expected)
     return f"--{name.replace('_', '-')}: {message[0].lower()}{message[1:]}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.chaos.rig import WEB, Site, crawl, now, site
+from tests.chaos.rig import SMALL_WEB, WEB, Site, crawl, now, site
 
 from freki.testing.history import History, read
 
@@ -109,3 +109,18 @@ def undisturbed(library: Site, tmp_path_factory: pytest.TempPathFactory) -> Hist
     began = now()
     crawl(library.url, store)
     return read(store, library.log(began))
+
+
+@pytest.fixture(scope="session")
+def hut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site of few pages."""
+    with site(tmp_path_factory.mktemp("hut"), SMALL_WEB) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def quiet(hut: Site, tmp_path_factory: pytest.TempPathFactory) -> History:
+    """What a crawl of the hut is when nothing happens."""
+    store = tmp_path_factory.mktemp("quiet") / "freki.db"
+    crawl(hut.url, store)
+    return read(store)

@@ -16,7 +16,7 @@ from freki.testing.synthetic import Web
 
 # Every kind of answer, and slow enough that a kill finds requests in flight.
 WEB = Web(
-    pages=2500,
+    pages=3500,
     links_per_page=6,
     redirects=0.05,
     missing=0.03,

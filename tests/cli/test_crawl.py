@@ -40,7 +40,7 @@ def crawl(store: Path, *words: str | Path) -> Run:
 
 def stored(store: Path) -> list[str]:
     """The URLs of the pages in a store, redirects left out."""
-    run = freki("pages", "--store", store, "--format", "jsonl")
+    run = freki("pages", "--redirects", "--store", store, "--format", "jsonl")
     pages = [msgspec.json.decode(line) for line in run.out.splitlines()]
     return [page["url"] for page in pages if page["status"] // 100 != 3]
 

@@ -119,7 +119,7 @@ def urls(store: Path, *words: str) -> list[dict[str, Any]]:
 
 
 def pages(store: Path, *words: str) -> list[dict[str, Any]]:
-    return rows(freki("pages", "--store", store, "--format", "jsonl", *words))
+    return rows(freki("pages", "--redirects", "--store", store, "--format", "jsonl", *words))
 
 
 # Field names that scripts rely on
@@ -367,3 +367,11 @@ def test_whoever_stops_reading_has_seen_enough(crawled: Path) -> None:
     for words in (("urls", "--format", "jsonl"), ("pages", "--format", "csv"), ("status",)):
         run = call(*words, "--store", crawled, before=head)
         assert (run.code, run.err, len(run.out.splitlines())) == (0, "", 1)
+
+
+def test_pages_are_as_many_as_status_counts_and_redirects_only_on_request(crawled: Path) -> None:
+    counted = freki("status", "--store", crawled, "--json").json["pages"]
+    listed = rows(freki("pages", "--store", crawled, "--format", "jsonl"))
+    assert len(listed) == counted
+    assert all(row["url"] == row["final_url"] for row in listed)
+    assert len(pages(crawled)) > counted

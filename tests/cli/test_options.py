@@ -82,6 +82,12 @@ def test_a_value_of_the_wrong_type_or_range_is_told_with_its_option(
     assert not store.exists()
 
 
+def test_a_type_is_told_in_words() -> None:
+    assert crawl("--depth", "two").err == "freki crawl: --depth: expected a whole number\n"
+    assert crawl("--depth", "-1").err == "freki crawl: --depth: expected a whole number >= 0\n"
+    assert crawl("--delay", "soon").err == "freki crawl: --delay: expected a number\n"
+
+
 def test_a_pattern_that_is_none_is_told_before_a_store_is_made(tmp_path: Path) -> None:
     store = tmp_path / "freki.db"
     assert "the pattern 're:(' cannot be used" in crawl("--include", "re:(", "--store", store).err

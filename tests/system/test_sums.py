@@ -74,7 +74,7 @@ def assert_sums_add_up(store: Path) -> dict[str, Any]:
 
 def paths(store: Path) -> list[str]:
     """The paths of all stored answers, in any order."""
-    run = freki("pages", "--store", store, "--format", "csv")
+    run = freki("pages", "--redirects", "--store", store, "--format", "csv")
     return [split(line.partition(",")[0]).path for line in run.out.splitlines()[1:]]
 
 

@@ -22,6 +22,9 @@ REMEMBERED = 512
 # A refusal for what the URL is holds for every way to it; one for the way does not.
 _FOR_GOOD = frozenset({Reason.out_of_scope, Reason.excluded})
 
+# How the path of a probe begins; it tells whoever reads a server's log what was asked, and why.
+PROBE = "/freki-asks-for-what-is-not-there-"
+
 # Sitemaps of sitemaps of sitemaps: sitemaps.org allows one level, sites have two.
 MAX_NESTED_SITEMAPS = 4
 
@@ -98,7 +101,7 @@ class Gate:
         if self._suspects.get(origin, 0) < LOOKS_BEFORE_PROBE or origin in self._probed:
             return None
         self._probed.add(origin)
-        return f"{origin}/freki-asks-for-what-is-not-there-{crc32(origin.encode()):08x}"
+        return f"{origin}{PROBE}{crc32(origin.encode()):08x}"
 
     def learn_missing(self, response: Response) -> None:
         if self._traps is not None and response.status == 200:

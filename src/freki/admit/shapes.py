@@ -54,6 +54,7 @@ _SESSION = re.compile(
     r"phpsessid|jsessionid|aspsessionid\w*|session_?id|sessid|cfid|cftoken|zenid|oscsid",
     re.IGNORECASE | re.ASCII,
 )
+_LONGEST_ID = len("aspsessionid")
 _PERHAPS_SESSION = re.compile(r"sid|s|sess|session", re.IGNORECASE)
 _RANDOM = re.compile(r"(?=[a-z_-]*\d)(?=[\d_-]*[a-z])[0-9a-z_-]{8,}", re.IGNORECASE | re.ASCII)
 _SESSION_IN_PATH = re.compile(r";(\w{1,32})=([^/;]*)|/\(([AFS])\((\w{8,64})\)\)", re.ASCII)
@@ -78,7 +79,7 @@ Oddity = Literal["too long", "too deep", "repeating segments"]
 class Session(NamedTuple):
     """A URL that carries a session id."""
 
-    name: str  # of the parameter
+    name: str  # of the parameter, without what only one server adds to it
     base: str  # path and query without it
 
 
@@ -120,7 +121,7 @@ def session(path: str) -> Session | None:
             kept.append(pair)
     if not ids:
         return None
-    return Session(ids[0], f"{place}?{'&'.join(kept)}".rstrip("?"))
+    return Session(ids[0][:_LONGEST_ID], f"{place}?{'&'.join(kept)}".rstrip("?"))
 
 
 def segments(place: str) -> list[str]:

@@ -5,7 +5,8 @@ may show a few hundred pages, and goes on for as long as these say something new
 like any section of a site is never held back, until its pages only repeat what is known.
 
 A refusal is for now: the same URL found again later may find that its pattern has earned it.
-It names its trap before a colon, so that refusals can be counted by it.
+It names its trap before a colon and says the same for all URLs of a pattern, so that refusals can
+be counted by either.
 """
 
 from array import array
@@ -290,10 +291,10 @@ class Traps:
             return _dull(novelty, trap.name, key)
         if trap.budget is None:
             return None
-        budget = trap.budget + int(trap.earns * (novelty.earned if novelty else 0))
-        if pattern.admitted < budget:
+        earned = int(trap.earns * novelty.earned) if novelty is not None else 0
+        if pattern.admitted < trap.budget + earned:
             return None
-        return f"{trap.name}: {key} has used its budget of {budget}"
+        return f"{trap.name}: {key} has used its budget of {trap.budget}"
 
     def _strays(self, place: "_Place", path: str) -> str | None:
         pattern = place.pattern
@@ -302,7 +303,7 @@ class Traps:
         pattern.year = pattern.year or year
         if abs(year - pattern.year) <= YEARS or self._is_proven(place.key):
             return None
-        return f"{pattern.trap.name}: {place.key} goes as far as the year {year}"
+        return f"calendar: {place.key} goes further than {YEARS} years from {pattern.year}"
 
     def _has_ended(self, host: "_Host", place: "_Place") -> str | None:
         """A trap of many small patterns shows only in what they are part of."""
@@ -336,7 +337,7 @@ class Traps:
             facets.paths += 1
         if facets.combine(query):
             return None
-        return f"facets: {key} has shown {facets.combinations} combinations of its parameters"
+        return f"facets: {key} has shown enough combinations of its parameters"
 
     def _misses(self, origin: str, page: frozenset[int]) -> bool:
         known = self._missing[origin]

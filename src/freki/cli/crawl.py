@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import closing, suppress
@@ -47,6 +48,9 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 Database = sqlite3.Connection
 Arguments = argparse.Namespace
+
+# Seconds that a second Ctrl-C gives to what must be put away.
+FORCED_SECONDS = 2.0
 
 # Start URLs that the summary looks at: a file of seeds may hold a million.
 MAX_STARTS = 20
@@ -178,9 +182,18 @@ def _over(db: sqlite3.Connection, crawl: Crawl) -> str:
     more = "" if crawl.is_over else "  --max-pages N   continue with a higher limit\n"
     return (
         f"Crawl {crawl.name!r} {how} at {when} with {pages}; nothing was fetched now.\n"
-        f"{more}"
+        f"{more}{_failed_hint(db, crawl)}"
         "  --again         crawl it anew, as a new run\n"
         "  --name NAME     start another crawl beside it"
+    )
+
+
+def _failed_hint(db: sqlite3.Connection, crawl: Crawl) -> str:
+    failed = read.status(db, crawl.id).failed
+    if not failed:
+        return ""
+    return (
+        f"  freki retry {quote(crawl.name)} --outcome failed   try again what failed ({failed:,})\n"
     )
 
 
@@ -253,6 +266,11 @@ def _stop_on_signals(working: Crew, task: "asyncio.Future[Ending]", view: Progre
             working.stop()
         else:
             task.cancel()
+            # What hangs is left behind, as a store that another process holds: to start again is
+            # to recover, so nothing is lost by it.
+            last = threading.Timer(FORCED_SECONDS, os._exit, [Exit.interrupted_at_once])
+            last.daemon = True
+            last.start()
 
     loop = asyncio.get_running_loop()
     for number in STOPPING:

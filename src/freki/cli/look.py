@@ -84,6 +84,9 @@ def parser(command: str) -> Parser:
             "--type", metavar="TYPE", help="content types that begin so, as text/html"
         )
         made.add_argument(
+            "--redirects", action="store_true", help="also answers that only lead elsewhere"
+        )
+        made.add_argument(
             "--links", action="store_true", help="with the links of each page (jsonl)"
         )
     return made
@@ -91,7 +94,9 @@ def parser(command: str) -> Parser:
 
 def _status(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
     sums, hosts = read.status(db, crawl.id), read.hosts(db, crawl.id)
-    status = crawl.status
+    status, ended_at = crawl.status, crawl.ended_at
+    if status == "running":
+        ended_at = None
     if status == "running" and crawls.worked_on_by(db, crawl) is None:
         status = "interrupted"  # its process was killed and could not say so
     if arguments.json:
@@ -101,7 +106,7 @@ def _status(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Nam
             "status": status,
             "seeds": crawl.seeds,
             "started_at": read.iso(crawl.started_at),
-            "ended_at": read.iso(crawl.ended_at) if crawl.ended_at else None,
+            "ended_at": read.iso(ended_at) if ended_at else None,
             "seconds": round(crawl.seconds, 3),
             "wire_bytes": crawl.wire_bytes,
             **msgspec.to_builtins(sums),
@@ -154,6 +159,7 @@ def _pages(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Name
         status=arguments.status,
         origin=arguments.host,
         content_type=arguments.type,
+        redirects=arguments.redirects or (arguments.status or (0, 0))[0] // 100 == 3,
         limit=_limit(arguments),
     )
     flat = [name for name in read.PageLine.__struct_fields__ if name not in ("headers", "links")]

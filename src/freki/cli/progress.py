@@ -116,7 +116,9 @@ class Live(Silent):
     def _text(self, crew: Crew, beat: Beat) -> str:
         self._speed.note(beat.pages)
         statuses = "  ".join(f"{kind} {count:,}" for kind, count in beat.statuses.items())
-        slowest = "  ".join(f"{harmless(host)} {seconds:.2f} s" for host, seconds in beat.slowest)
+        slowest = "  ".join(
+            f"{harmless(host)} {seconds * 1000:,.0f} ms" for host, seconds in beat.slowest
+        )
         lines = [
             f"[bold]{_literal(self._name)}[/bold]  {span(time.monotonic() - self._started)}",
             (
@@ -174,9 +176,9 @@ def size(count: float) -> str:
 
 def span(seconds: float) -> str:
     """`4.2 s`, `3:07` or `1:02:09`."""
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, rest = divmod(int(seconds + 0.05), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 

@@ -12,7 +12,7 @@ from freki.cli.crawl import STOPPING, run_loop
 from freki.cli.exits import Exit
 from freki.cli.options import Parser, add_store
 from freki.engine.build import worker
-from freki.engine.crawl import Ending, Worker
+from freki.engine.crawl import Ending, Worker, first_error
 from freki.engine.pulse import Pulse
 from freki.ledger.crawls import Crawl
 from freki.ledger.store import open_existing
@@ -48,22 +48,28 @@ async def _work(crawl: Crawl, store: Path, *, reports: bool) -> int:
         loop = asyncio.get_running_loop()
         for number in STOPPING:
             loop.add_signal_handler(number, working.stop)
-        async with asyncio.TaskGroup() as group:
-            background = []
-            if reports:
-                background = [
-                    group.create_task(_report(pulse)),
-                    group.create_task(_end_with_stdin(working)),
-                ]
-            ending = await working.run()
-            for task in background:
-                task.cancel()
-        if reports:
-            _tell(pulse)
+        ending = await (_reporting(working, pulse) if reports else working.run())
     done = pulse.statistics()
     if not reports:
         print(f"{crawl.name}: {ending.value}; {done.pages:,} pages by this worker")
     return Exit.interrupted if ending is Ending.interrupted else Exit.finished
+
+
+async def _reporting(working: Worker, pulse: Pulse) -> Ending:
+    """Work, and say how it goes to whoever started us."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            beside = [
+                group.create_task(_report(pulse)),
+                group.create_task(_end_with_stdin(working)),
+            ]
+            ending = await working.run()
+            for task in beside:
+                task.cancel()
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from None
+    _tell(pulse)
+    return ending
 
 
 async def _report(pulse: Pulse) -> None:

@@ -74,7 +74,7 @@ class Worker:
                 ending = await self._session()
             except BaseExceptionGroup as errors:
                 # One task failed first; the others were cancelled because of it.
-                error = _first(errors)
+                error = first_error(errors)
                 if not isinstance(error, LeaseLost):
                     raise error from None
                 self._begin_again()
@@ -144,6 +144,7 @@ class Worker:
 
     async def _travel(self, claim: Claim, group: asyncio.TaskGroup, travels: "Travels") -> None:
         await journey(claim, self._steps)
+        travels.leave()
         # The next one starts here; the loop wakes only when there is more to do than that.
         self._send_out(group, travels)
         agenda = self._steps.agenda
@@ -251,7 +252,13 @@ class Travels:
 
     def add(self, travel: asyncio.Task[None], now: float) -> None:
         self._started[travel] = now
-        travel.add_done_callback(self._started.pop)
+        travel.add_done_callback(lambda ended: self._started.pop(ended, None))
+
+    def leave(self) -> None:
+        """The journey that calls this is over, so that it can send out the next one."""
+        current = asyncio.current_task()
+        assert current is not None
+        self._started.pop(current, None)
 
     def has_room(self, now: float) -> bool:
         under_way = len(self._started)
@@ -271,7 +278,8 @@ class Travels:
             travel.cancel()
 
 
-def _first(errors: BaseException) -> BaseException:
+def first_error(errors: BaseException) -> BaseException:
+    """What failed first in a TaskGroup; the rest was cancelled because of it."""
     while isinstance(errors, BaseExceptionGroup):
         errors = errors.exceptions[0]
     return errors

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from freki.engine.crawl import Ending, Worker
+from freki.engine.crawl import Ending, Worker, first_error
 from freki.engine.pulse import Beat, Pulse
 from freki.steps import Work
 
@@ -64,6 +64,12 @@ class Crew:
                 child.terminate()
 
     async def run(self) -> Ending:
+        try:
+            return await self._run()
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from None
+
+    async def _run(self) -> Ending:
         async with asyncio.TaskGroup() as group:
             gather = group.create_task(self._gather(group))
             try:

@@ -26,7 +26,8 @@ class Beat(Struct, frozen=True):
 
     def __add__(self, other: "Beat") -> "Beat":
         """What two workers did; the slowest hosts are the three slowest of both."""
-        slowest = sorted([*self.slowest, *other.slowest], key=lambda host: -host[1])
+        hosts = {**dict(other.slowest), **dict(self.slowest)}
+        slowest = nlargest(3, hosts.items(), key=lambda host: host[1])
         return Beat(
             self.fetched + other.fetched,
             self.pages + other.pages,
@@ -34,7 +35,7 @@ class Beat(Struct, frozen=True):
             self.retried + other.retried,
             self.wire_bytes + other.wire_bytes,
             dict(sorted((Counter(self.statuses) + Counter(other.statuses)).items())),
-            slowest[:3],
+            slowest,
         )
 
 

@@ -27,7 +27,7 @@ class Crawl(Struct, frozen=True, array_like=True):
     seeds: list[str]
     status: str  # running, finished, limited or interrupted
     started_at: float
-    ended_at: float | None
+    ended_at: float | None  # when work on it ended last, also where it goes on now
     seconds: float
     wire_bytes: int
 

@@ -119,7 +119,10 @@ class Agenda:
             self.active += 1
             # Several at once, and hosts of one address, keep their distance from start to start;
             # one at a time rests from the end of the answer, see `settle`.
-            self._rest_until(host, now + self._pause(host))
+            if self._at_once(host) > 1:
+                self._rest_until(host, now + self._pause(host))
+            else:
+                self._rest_address(host, now + self._pause(host))
             self._list(host)
             return claim
         return None
@@ -230,10 +233,11 @@ class Agenda:
 
     def _rest_until(self, host: _Host, date: float) -> None:
         host.next_at = max(host.next_at, date)
+        self._rest_address(host, host.next_at)
+
+    def _rest_address(self, host: _Host, date: float) -> None:
         if self._manners.per_address and host.address:
-            self._addresses[host.address] = max(
-                self._addresses.get(host.address, 0.0), host.next_at
-            )
+            self._addresses[host.address] = max(self._addresses.get(host.address, 0.0), date)
 
     def _ready_at(self, host: _Host) -> float:
         if self._manners.per_address and host.address:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.discover import fingerprint
 from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links
 from freki.ledger.statements import statements
 from freki.messages import PAGES, Link, Reason, State, Timings, Via
@@ -115,6 +116,7 @@ class Filter(Struct, frozen=True):
     depth: int | None = None
     content_type: str | None = None
     url: str | None = None
+    redirects: bool = False  # answers that lead elsewhere as well
     after: int = 0
     limit: int = -1  # SQLite's word for none
 
@@ -130,6 +132,7 @@ class Filter(Struct, frozen=True):
             "depth": self.depth,
             "content_type": self.content_type,
             "url": self.url,
+            "redirects": self.redirects,
             "after": self.after,
             "limit": self.limit,
         }
@@ -206,6 +209,7 @@ def pages(
     db: sqlite3.Connection, crawl: int, wanted: Filter, *, with_links: bool = False
 ) -> Iterator[PageLine]:
     """The visits, redirect answers included."""
+    (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
     rows = db.cursor()
     rows.row_factory = sqlite3.Row
     for row in rows.execute(SQL["pages"], wanted.parameters(crawl)):
@@ -213,7 +217,7 @@ def pages(
         links = unpack_links(row["links"])
         yield PageLine(
             url=row["url"],
-            final_url=_final_url(db, crawl, row["url"], links),
+            final_url=_final_url(db, crawl, secret, row["url"], links),
             redirects=_led_here(db, row["parent_id"], row["via"]),
             status=row["status"],
             title=row["title"],
@@ -267,15 +271,19 @@ def _led_here(db: sqlite3.Connection, parent: int | None, via: int) -> list[str]
     return chain
 
 
-def _final_url(db: sqlite3.Connection, crawl: int, url: str, links: list[Link]) -> str:
+def _final_url(
+    db: sqlite3.Connection, crawl: int, secret: bytes, url: str, links: list[Link]
+) -> str:
     """Where the redirects that start here end."""
     for _ in range(MAX_CHAIN):
         target = next((link.url for link in links if link.via == Via.redirect), None)
         if target is None:
             return url
         url = target
-        row = db.execute(SQL["redirect_target"], (crawl, *split(url))).fetchone()
+        origin, path = split(url)
+        place = (crawl, origin, fingerprint(path, secret), path)
+        row = db.execute(SQL["redirect_target"], place).fetchone()
         if row is None:
             return url
-        links = unpack_links(db.execute(SQL["links_of"], (row[0],)).fetchone()[0])
+        links = unpack_links(row[0])
     return url

@@ -79,7 +79,11 @@ class SqliteLedger:
 
     def join(self, now: float) -> Session:
         with self._writing():
+            here = (self._crawl, self._terms.lease)
+            (last,) = self._db.execute(SQL["last_date"], here).fetchone()
             self._reap(now)
+            if last > now:
+                self._turn_back(last - now)
             mark = (self._crawl, now + self._terms.lease, this_machine(), this_process())
             session = self._db.execute(SQL["session_open"], mark).lastrowid
             assert session is not None
@@ -167,6 +171,12 @@ class SqliteLedger:
         for id_, until, machine, process in sessions:
             if id_ != besides and (until < now or surely_dead(machine, process)):
                 self._release(id_, now)
+
+    def _turn_back(self, seconds: float) -> None:
+        """The clock was set back while nobody worked; the old dates would stall us for as long."""
+        if self._db.execute(SQL["sessions"], (self._crawl,)).fetchone() is None:
+            self._db.execute(SQL["hosts_back"], (seconds, self._crawl))
+            self._db.execute(SQL["urls_back"], (seconds, self._crawl))
 
     def _release(self, session: int, now: float, *, untried: bool = False) -> None:
         """What is given back was not tried; what was taken back may have killed its worker."""

@@ -1,6 +1,7 @@
 """Opening a store: one of a version we know, or a clear error and nothing touched."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -164,28 +165,44 @@ def _prepare(db: sqlite3.Connection, durability: str) -> None:
     NORMAL survives the death of the process at any moment; FULL syncs every commit and
     survives a power cut as well.
     """
-    db.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(db)
     db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
     db.execute("PRAGMA cache_size = -65536")  # 64 MiB: the indexes of some ten million URLs
     db.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MiB of log between copies to the file
     db.execute("PRAGMA temp_store = MEMORY")
 
 
+def _switch_to_wal(db: sqlite3.Connection) -> None:
+    """Waits for a process that makes the same store: here SQLite itself does not."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
 def _check_version(db: sqlite3.Connection, path: Path) -> int:
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    if application != APPLICATION_ID and (version or _has_tables(db)):
+    version, application, has_tables = db.execute(_LOOK).fetchone()
+    if application != APPLICATION_ID and (version or has_tables):
         raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
     if version > VERSION:
         raise StoreTooNew(
             f"{path}: written by a later version of Freki (store version {version}, this program "
             f"knows {VERSION}); upgrade Freki"
         )
-    return version
+    return int(version)
 
 
-def _has_tables(db: sqlite3.Connection) -> bool:
-    return db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
+# One statement, so that it sees one state of a store that another process is making right now.
+_LOOK = """
+SELECT user_version, application_id, EXISTS (SELECT 1 FROM sqlite_schema)
+FROM pragma_user_version, pragma_application_id
+"""
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:

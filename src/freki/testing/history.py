@@ -18,6 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from freki.admit.gate import PROBE
 from freki.ledger import read as ledger
 from freki.ledger.buffered import CAPACITY
 from freki.ledger.check import findings, structure
@@ -208,8 +209,8 @@ def _asked_again(log: Iterable[Access]) -> Iterator[tuple[Access, Access]]:
 
 
 def _visits(log: Iterable[Access]) -> Iterator[Access]:
-    """What was asked for as a page; robots.txt may be asked for again, and is no URL of a crawl."""
-    return (visit for visit in log if visit.path != "/robots.txt")
+    """What was asked for as a page: robots.txt and probes are no URLs of a crawl."""
+    return (visit for visit in log if not visit.path.startswith(("/robots.txt", PROBE)))
 
 
 def _url(visit: Access) -> str:

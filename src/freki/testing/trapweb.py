@@ -30,6 +30,9 @@ _VISIT = re.compile(r"/visit/[0-9a-f]{32}(/.*)", re.ASCII)
 _DAY = re.compile(r"/calendar/(\d{4})/(\d\d)/(?:(\d\d)/)?", re.ASCII)
 _HREF = re.compile(r'<a href="(/[^"]*)"')
 
+# Months since the year 0: the calendar knows those of the years with four digits.
+_FIRST, _TODAY, _LAST = 12, 2026 * 12 + 4, 9999 * 12 + 10
+
 
 @dataclass(frozen=True, slots=True)
 class TrapWeb:
@@ -107,12 +110,12 @@ class TrapWeb:
         """A real page, whose links all carry a new token."""
         found = _SESSION.fullmatch(path) or _VISIT.fullmatch(path)
         body = self._real(host, found[1]) if found else ""
-        return _HREF.sub(
-            lambda link: (
-                f'<a href="{spelling.format(href=link[1], token=self._token(path, link[1]))}"'
-            ),
-            body or self._lost(path),
-        )
+
+        def respell(link: re.Match[str]) -> str:
+            token = self._token(path, link[1])
+            return f'<a href="{spelling.format(href=link[1], token=token)}"'
+
+        return _HREF.sub(respell, body) or self._lost(path)
 
     def _shelf(self, path: str) -> str:
         """What there is in one combination of facets, and each other value of one of them."""
@@ -130,7 +133,9 @@ class TrapWeb:
         links = [
             f"/lost/{self._name(path, number)}/{self._name(path, -number)}" for number in range(8)
         ]
-        return _page("We looked everywhere", f"But {path} is lost. Perhaps you meant:", links)
+        return _page(
+            "We looked everywhere", f"But {_escape(path)} is lost. Perhaps you meant:", links
+        )
 
     def _field(self, host: str, path: str) -> str:
         """A host of the farm: five further ones, and three further pages of its own."""
@@ -149,17 +154,23 @@ class TrapWeb:
 
 
 def _calendar(path: str) -> str:
-    """A month with all its days, or a day; nothing ever happens."""
+    """A month with all its days, or a day of it; nothing ever happens."""
     found = _DAY.fullmatch(path)
-    year, month = (int(found[1]), int(found[2])) if found else (2026, 5)
-    if not 1 <= month <= 12 or not 1 <= year <= 9998:
-        year, month = 2026, 5
-    days = monthrange(year, month)[1]
-    months = ((year, month - 1) if month > 1 else (year - 1, 12),
-              (year, month + 1) if month < 12 else (year + 1, 1))  # fmt: skip
-    links = [f"/calendar/{there:04}/{then:02}/" for there, then in months]
-    links += [f"/calendar/{year:04}/{month:02}/{day:02}/" for day in range(1, days + 1)]
-    return _page(f"{_MONTHS[month - 1]} {year}", "Nothing is planned.", links)
+    months = int(found[1]) * 12 + int(found[2]) - 1 if found else _TODAY
+    if not _FIRST < months < _LAST:
+        months = _TODAY
+    year, month = divmod(months, 12)
+    links = ["/calendar/{:04}/{:02}/".format(*_date(there)) for there in (months - 1, months + 1)]
+    links += [
+        f"/calendar/{year:04}/{month + 1:02}/{day:02}/"
+        for day in range(1, monthrange(year, month + 1)[1] + 1)
+    ]
+    return _page(f"{_MONTHS[month]} {year}", "Nothing is planned.", links)
+
+
+def _date(months: int) -> tuple[int, int]:
+    year, month = divmod(months, 12)
+    return year, month + 1
 
 
 def _page(title: str, text: str, links: Iterable[str]) -> str:
@@ -169,9 +180,12 @@ def _page(title: str, text: str, links: Iterable[str]) -> str:
 
 def _anchors(links: Iterable[str]) -> str:
     return "".join(
-        f'<a href="{link.replace("&", "&amp;")}">Number {number}</a>\n'
-        for number, link in enumerate(links)
+        f'<a href="{_escape(link)}">Number {number}</a>\n' for number, link in enumerate(links)
     )
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
 def _hostname(authority: str) -> str:

@@ -16,7 +16,7 @@ INSERT INTO crawl (name, run, settings, seeds, status, started_at)
 VALUES (?, (SELECT coalesce(max(run), 0) + 1 FROM crawl WHERE name = ?), ?, ?, 'running', ?);
 
 -- name: crawl_resume
-UPDATE crawl SET settings = ?, seeds = ?, status = 'running', ended_at = NULL WHERE id = ?;
+UPDATE crawl SET settings = ?, seeds = ?, status = 'running' WHERE id = ?;
 
 -- name: crawl_end
 UPDATE crawl SET status = ?, ended_at = ?, seconds = seconds + ? WHERE id = ?;

@@ -18,6 +18,18 @@ SELECT 1 FROM session WHERE id = ?;
 -- name: sessions
 SELECT id, until, machine, process FROM session WHERE crawl = ?;
 
+-- The last date that is known of a crawl: of its end, or of when a session was renewed.
+-- name: last_date
+SELECT max(coalesce((SELECT ended_at FROM crawl WHERE id = ?1), 0),
+    coalesce((SELECT max(until) - ?2 FROM session WHERE crawl = ?1), 0));
+
+-- name: hosts_back
+UPDATE host SET next_at = max(0, next_at - ?1), robots_at = robots_at - ?1 WHERE crawl = ?2;
+
+-- name: urls_back
+UPDATE url INDEXED BY url_open SET due = due - ?1
+WHERE state < 2 AND due IS NOT NULL AND host IN (SELECT id FROM host WHERE crawl = ?2);
+
 -- What a session held, given back. Its hosts rest first: when the last request went out is unknown.
 -- name: leased_by_host
 SELECT host, count(*) FROM url INDEXED BY url_open

@@ -1,0 +1,46 @@
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import freki
+from freki.ledger.statements import statements
+from freki.ledger.store import open_store
+
+FILES = sorted(
+    file.name
+    for file in (files("freki.ledger") / "sql").iterdir()
+    if not file.name.startswith("schema")
+)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_statement_is_one_that_the_store_understands(file: str, tmp_path: Path) -> None:
+    db = open_store(tmp_path / "freki.db")
+    for name, statement in statements(file).items():
+        assert ";" not in statement.replace("';'", ""), name
+        db.execute(f"EXPLAIN {statement}", _nothing(statement))
+    db.close()
+
+
+def _nothing(statement: str) -> tuple[None, ...] | dict[str, None]:
+    """As many parameters as a statement wants."""
+    words = statement.replace(",", " ").replace(")", " ").split()
+    named = {word[1:] for word in words if word.startswith(":")}
+    if named:
+        return dict.fromkeys(named)
+    numbered = max((n for n in range(1, 20) if f"?{n}" in statement), default=0)
+    return (None,) * (numbered or statement.count("?"))
+
+
+def test_every_statement_is_used() -> None:
+    assert freki.__file__ is not None
+    source = "".join(path.read_text("utf-8") for path in Path(freki.__file__).parent.rglob("*.py"))
+    unused = [name for file in FILES for name in statements(file) if f'"{name}"' not in source]
+    assert unused == []
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_name_is_given_twice(file: str) -> None:
+    text = (files("freki.ledger") / "sql" / file).read_text("utf-8")
+    assert text.count("-- name: ") == len(statements(file))
