@@ -63,7 +63,10 @@ class Run(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
-    lines = ["| site | pages | pages/s | spread | CPU per page | store |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| site | pages | pages/s | spread | CPU per page | store |",
+        "|---|---|---|---|---|---|",
+    ]
     for package, root, start in SITES:
         if not root.is_dir():
             print(f"{package} is not installed: left out", file=sys.stderr)
@@ -72,11 +75,13 @@ def main() -> None:
             runs = [crawl(f"{url}/{start}") for _ in range(ROUNDS)]
         rates = sorted(run.rate for run in runs)
         lines.append(
-            f"| {package} | {runs[0].pages:,} | {median(rates):,.0f} | {rates[0]:,.0f}-{rates[-1]:,.0f} "
+            f"| {package} | {runs[0].pages:,} | {median(rates):,.0f} "
+            f"| {rates[0]:,.0f}-{rates[-1]:,.0f} "
             f"| {median(run.cost for run in runs):,.0f} µs | {runs[0].megabytes:.0f} MB |"
         )
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-    table = "\n".join([*lines, "", f"Median of {ROUNDS} runs; {machine}; nginx on the same machine.", ""])
+    note = f"Median of {ROUNDS} runs; {machine}; nginx on the same machine."
+    table = "\n".join([*lines, "", note, ""])
     print(table)
     if parser.parse_args().write:
         head = PAGE.read_text("utf-8").partition(MARK)[0]
@@ -93,7 +98,8 @@ def served(root: Path) -> Iterator[str]:
     assert nginx, "nginx is not installed"
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "nginx.conf").write_text(NGINX.format(port=port, root=root), "utf-8")
-        with subprocess.Popen([nginx, "-p", folder, "-c", "nginx.conf", "-e", "error.log"]) as server:
+        command = [nginx, "-p", folder, "-c", "nginx.conf", "-e", "error.log"]
+        with subprocess.Popen(command) as server:
             wait_for(port)
             try:
                 yield f"http://127.0.0.1:{port}"
@@ -114,6 +120,7 @@ def crawl(url: str) -> Run:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "freki.db"
         command = [sys.executable, "-m", "freki", "crawl", url, "--delay", "0", "--json"]
+        command += ["--workers", "1"]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         started = time.perf_counter()
         done = subprocess.run([*command, "--store", str(store)], capture_output=True, check=True)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.system.scripted import Script, answer, page, scripted
@@ -17,7 +18,7 @@ async def _crawl(url: str, store: Path | None = None, **options: object) -> list
     return [visit.url async for visit in freki.crawl(url, store=store, name="audited", **options)]
 
 
-async def _audited(web: Web, **options: object) -> tuple[list[str], list[Access]]:
+async def _audited(web: Web, **options: Any) -> tuple[list[str], list[Access]]:
     async with serve(web) as site:
         pages = await _crawl(site.url, **options)
         return pages, list(site.log)

@@ -96,9 +96,6 @@ SELECT url, headers, timings, links FROM page;
 -- name: urls_raw
 SELECT url.id, url.host, url.print, url.path, url.state, url.reason, url.via FROM url;
 
--- name: print_taken
-SELECT path FROM url WHERE host = ? AND print = ?;
-
 -- name: page_drop
 DELETE FROM page WHERE url = ?;
 
