@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from freki.ledger.discover import Sieve, fingerprint
 from freki.ledger.statements import statements
 from freki.ledger.store import open_store
-from freki.messages import Reason
+from freki.messages import Batch, Reason
 from freki.testing.bench import SqliteBench, discovery
 
 SQL = statements("ledger.sql")
@@ -105,16 +105,13 @@ def _secret(db: sqlite3.Connection) -> bytes:
 
 def test_a_url_is_found_by_its_path_among_those_that_collide(tmp_path: Path) -> None:
     bench = SqliteBench(tmp_path / "freki.db")
-    same = lambda path: 7  # noqa: E731 - short
-    ledger = bench.ledger(prints=same)
+    ledger = bench.ledger(prints=_same)
     session = ledger.join(0.0)
-    from freki.messages import Batch
-
     ledger.commit(
         session, Batch(0.0, discoveries=[discovery(f"http://a/{n}", n) for n in range(5)])
     )
     with closing(open_store(tmp_path / "freki.db")) as db:
-        looking = sieve(db, same)
+        looking = sieve(db, _same)
         for number in range(5):
             found = looking.find(f"http://a/{number}")
             assert found is not None
@@ -122,3 +119,7 @@ def test_a_url_is_found_by_its_path_among_those_that_collide(tmp_path: Path) -> 
         assert looking.find("http://a/5") is None
         assert looking.find("http://b/0") is None
     bench.close()
+
+
+def _same(_path: str) -> int:
+    return 7

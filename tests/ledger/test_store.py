@@ -282,6 +282,7 @@ def test_mistakes_of_ours_stay_what_they_are(tmp_path: Path) -> None:
 
 
 def test_other_messages_of_the_database_are_passed_on(tmp_path: Path) -> None:
-    with closing(open_store(tmp_path / "freki.db")) as db:
-        with pytest.raises(StoreError, match="no such table: nowhere"), translated("freki.db"):
-            db.execute("SELECT 1 FROM nowhere")
+    db = open_store(tmp_path / "freki.db")
+    with pytest.raises(StoreError, match="no such table: nowhere"), translated("freki.db"):
+        db.execute("SELECT 1 FROM nowhere")
+    db.close()

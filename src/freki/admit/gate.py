@@ -86,7 +86,8 @@ class Gate:
         return Discovery(url, depth=0, priority=0, via=Via.seed)
 
     def learn(self, response: Response, page: Claim) -> None:
-        if self._traps is None or not self._traps.wants(page.url):
+        # The bodies of redirects are all alike, which says nothing about where they lead.
+        if self._traps is None or 300 <= response.status < 400 or not self._traps.wants(page.url):
             return
         self._traps.learn(page.url, self._read(response), response.body)
         origin = split(page.url).origin
@@ -105,7 +106,7 @@ class Gate:
 
     def learn_missing(self, response: Response) -> None:
         if self._traps is not None and response.status == 200:
-            self._traps.learn_missing(split(response.url).origin, self._read(response))
+            self._traps.learn_missing(response.url, self._read(response))
 
     def forget(self) -> None:
         self._recent, self._older = {}, {}
@@ -133,6 +134,9 @@ class Gate:
             return Reason.too_many_redirects, f"{hops} redirects in a row"
         if self._scope.is_too_deep(depth):
             return Reason.depth, ""
-        if self._traps is not None and (trap := self._traps.judge(link.url)) is not None:
+        # A sitemap is a list with an end, made by somebody who wants these pages to be found.
+        if self._traps is None or link.via == Via.sitemap:
+            return None, ""
+        if (trap := self._traps.judge(link.url)) is not None:
             return Reason.trap, trap
         return None, ""

@@ -306,6 +306,9 @@ def _summary(
     lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
     store = "" if arguments.store == DEFAULT_STORE else f" --store {quote(str(arguments.store))}"
     name = quote(crawl.name)
+    if sums.reasons.get("refused", {}).get("trap"):
+        named = ", ".join(f"{trap} {count:,}" for trap, count in read.traps(db, crawl.id).items())
+        lines.append(f"Traps that were not followed further: {named}.")
     if crawl.status == "interrupted":
         lines.append("The same command continues the crawl.")
     elif crawl.status == "limited":
@@ -342,6 +345,7 @@ def _is_circle(line: read.UrlLine | None, starts: Sequence[read.UrlLine]) -> boo
 
 def _summary_json(db: sqlite3.Connection, crawl: Crawl, store: Path) -> str:
     sums = read.status(db, crawl.id)
+    traps = read.traps(db, crawl.id) if sums.reasons.get("refused", {}).get("trap") else {}
     summary = {
         "crawl": crawl.name,
         "run": crawl.run,
@@ -350,5 +354,6 @@ def _summary_json(db: sqlite3.Connection, crawl: Crawl, store: Path) -> str:
         "seconds": round(crawl.seconds, 3),
         "wire_bytes": crawl.wire_bytes,
         **msgspec.to_builtins(sums),
+        "traps": traps,
     }
     return msgspec.json.encode(summary).decode()

@@ -15,6 +15,6 @@ def text_of(response: Response) -> str:
     if "html" not in response.content_type:
         return text
     try:
-        return parse(text).text
+        return parse(text).to_text()
     except HTMLParseError:
         return text

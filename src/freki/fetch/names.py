@@ -29,6 +29,8 @@ Resolve = Callable[[str], list[str]]
 
 def by_system(host: str) -> list[str]:
     """The addresses of a host, in the order in which they should be tried; blocks."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return ["127.0.0.1", "::1"]  # RFC 6761 6.3, and what libcurl does
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 

@@ -160,6 +160,11 @@ def status(db: sqlite3.Connection, crawl: int) -> Status:
     )
 
 
+def traps(db: sqlite3.Connection, crawl: int) -> dict[str, int]:
+    """How many URLs each kind of trap was refused, the largest first. Looks at every URL."""
+    return dict(db.execute(SQL["traps"], (crawl,)).fetchall())
+
+
 def hosts(db: sqlite3.Connection, crawl: int, limit: int = 10) -> list[HostLine]:
     """The hosts with most to do."""
     return [

@@ -42,6 +42,13 @@ WHERE host.crawl = :crawl AND page.url > :after
   AND (:url IS NULL OR host.origin || url.path = :url)
 ORDER BY page.url LIMIT :limit;
 
+-- A detail of a trap (reason 54) begins with its name.
+-- name: traps
+SELECT substr(url.detail, 1, instr(url.detail || ':', ':') - 1) AS trap, count(*)
+FROM url JOIN host ON host.id = url.host
+WHERE host.crawl = ? AND url.state = 4 AND url.reason = 54
+GROUP BY trap ORDER BY count(*) DESC;
+
 -- name: redirect_source
 SELECT host.origin || url.path, url.parent, url.via FROM url JOIN host ON host.id = url.host
 WHERE url.id = ?;
