@@ -112,6 +112,8 @@ class Http:
         curl = self._free.pop() if self._free else self._new_handle()
         intake = self._intake(claim)
         curl.setopt(pycurl.URL, claim.url)
+        # libcurl would write %2f as %2F; a server may tell them apart, so the path goes as it is.
+        curl.setopt(pycurl.REQUEST_TARGET, split(claim.url).path)
         curl.setopt(pycurl.WRITEFUNCTION, intake.write)
         curl.setopt(pycurl.HEADERFUNCTION, intake.header)
         if addresses:
