@@ -148,10 +148,10 @@ def test_what_did_not_reach_the_ledger_is_passed_on_again() -> None:
 
 def test_only_so_much_is_remembered() -> None:
     same = gate()
-    for start in range(0, 5 * RECENT, 10_000):
-        admit(same, [f"{A}{number}" for number in range(start, start + 10_000)])
-    assert len(same._recent) + len(same._older) <= 2 * (RECENT + 10_000)
-    assert admit(same, [f"{A}{5 * RECENT - 1}"]) == []
+    for start in range(0, 3 * RECENT, 25_000):
+        admit(same, [f"{A}{number}" for number in range(start, start + 25_000)])
+    assert len(same._recent) + len(same._older) <= 2 * (RECENT + 25_000)
+    assert admit(same, [f"{A}{3 * RECENT - 1}"]) == []
     assert len(admit(same, [f"{A}0"])) == 1
 
 

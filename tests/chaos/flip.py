@@ -37,7 +37,7 @@ class Flip(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     """What to flip in which store of a crawl of which site."""
 
-    store: Path
+    store: str
     url: str
     flips: list[Flip]
 
@@ -53,8 +53,8 @@ class Ordeal(Struct, frozen=True):
     """How all commands went on a copy with a flip, and on a repaired one."""
 
     flip: Flip
-    store: Path
-    mended: Path
+    store: str
+    mended: str
     looks: dict[str, Answer]  # that only look
     crawled: Answer
     repaired: Answer
@@ -63,7 +63,7 @@ class Ordeal(Struct, frozen=True):
 
 def suffer(plan: Plan, flip: Flip) -> Ordeal:
     """Everything a user may do with a store that changed behind our back."""
-    folder = plan.store.parent / f"{flip.part}-{flip.place}-{flip.mask}"
+    folder = Path(plan.store).parent / f"{flip.part}-{flip.place}-{flip.mask}"
     folder.mkdir()
     store, mended = folder / "freki.db", folder / "mended.db"
     for copy in (store, mended):
@@ -85,7 +85,7 @@ def suffer(plan: Plan, flip: Flip) -> Ordeal:
     if (rescued := mended.with_name("mended.db.rescued")).exists():
         mended = rescued
     again = run([*crawl, f"--store={mended}"], folder)
-    return Ordeal(flip, store, mended, answers, crawled, repaired, again)
+    return Ordeal(flip, str(store), str(mended), answers, crawled, repaired, again)
 
 
 def change(file: Path, flip: Flip) -> None:

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
+from tests.system.scripted import page, scripted
 
 import freki
-from tests.system.scripted import page, scripted
 
 # Two links of a page, and whether they are one page. `{origin}` is scheme, host and port.
 PAIRS = [
