@@ -27,7 +27,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple, Protocol, TextIO, cast
+from typing import NamedTuple, TextIO, cast
 
 from freki.testing.auditor import Access
 from freki.testing.hostile import Step, script
@@ -39,17 +39,9 @@ _CACHED = 2048  # rendered answers; some 15 MB
 _HOST = re.compile(r"[a-z0-9.:\[\]-]+")  # pages repeat it, so nothing else may come in
 
 
-class Answering(Protocol):
-    """A web: `synthetic.Web`, `trapweb.TrapWeb` or one of a test's own."""
-
-    @property
-    def hosts(self) -> int: ...
-    def answer(self, host: str, path: str, attempt: int = 1) -> Answer: ...
-
-
 @asynccontextmanager
 async def serve(
-    web: Answering,
+    web: Web,
     host: str = "127.0.0.1",
     port: int = 0,
     *,
@@ -137,7 +129,7 @@ class Site:
     """A running server: where it is, and what happened so far."""
 
     def __init__(
-        self, web: Answering, urls: tuple[str, ...], remember: int, journal: TextIO | None
+        self, web: Web, urls: tuple[str, ...], remember: int, journal: TextIO | None
     ) -> None:
         self.web = web
         self.urls = urls  # of every host, in order
