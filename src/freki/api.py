@@ -1,7 +1,7 @@
 """Freki as a library.
 
-    async for page in freki.crawl("https://example.com", depth=2):
-        print(page.url, page.title)
+async for page in freki.crawl("https://example.com", depth=2):
+    print(page.url, page.title)
 """
 
 import asyncio

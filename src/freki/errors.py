@@ -1,18 +1,18 @@
 """What we, or our user, did wrong. What the web does is a value: see `messages.Failure`.
 
-    FrekiError
-    ├── BadInput            the caller must change something
-    │   ├── BadUrl          not a URL we can crawl
-    │   └── BadConfig       an option or a configuration file
-    ├── StoreError          the ledger's database
-    │   ├── StoreUnreachable  cannot be opened, created or written
-    │   ├── NotAStore       a file that is something else
-    │   ├── StoreTooNew     written by a later version of Freki
-    │   ├── StoreDamaged    the database says so itself
-    │   ├── StoreFull       no room on the device
-    │   └── StoreBusy       held by another process for too long
-    ├── CrawlRunning        another process works on this crawl
-    └── LeaseLost           our session was taken over; its late commits change nothing
+FrekiError
+├── BadInput            the caller must change something
+│   ├── BadUrl          not a URL we can crawl
+│   └── BadConfig       an option or a configuration file
+├── StoreError          the ledger's database
+│   ├── StoreUnreachable  cannot be opened, created or written
+│   ├── NotAStore       a file that is something else
+│   ├── StoreTooNew     written by a later version of Freki
+│   ├── StoreDamaged    the database says so itself
+│   ├── StoreFull       no room on the device
+│   └── StoreBusy       held by another process for too long
+├── CrawlRunning        another process works on this crawl
+└── LeaseLost           our session was taken over; its late commits change nothing
 """
 
 

@@ -70,19 +70,20 @@ def tracing(call: str, log: Path, *inject: str) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def quiet_page(hut: Site, tmp_path_factory: pytest.TempPathFactory) -> History:
-    """What becomes of its first page when nothing happens."""
+def undisturbed(
+    hut: Site, quiet: History, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, History]:
+    """What becomes of its first page, and of the whole, when nothing happens; by scope."""
     store = tmp_path_factory.mktemp("page") / "freki.db"
     crawl(hut.url, store, "--scope=page")
-    return read(store)
+    return {"page": read(store), "host": quiet}
 
 
 @pytest.mark.parametrize("traced", TRACED, ids=lambda traced: traced.name)
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "ftruncate", "unlink"])
 def test_a_kill_at_any_durable_step_loses_nothing(
     hut: Site,
-    quiet: History,
-    quiet_page: History,
+    undisturbed: dict[str, History],
     traced: Traced,
     call: str,
     scale: Scale,
@@ -99,8 +100,7 @@ def test_a_kill_at_any_durable_step_loses_nothing(
         assert broken(store) == []
         crawl(hut.url, store, f"--scope={traced.scope}", f"--user-agent={agent}")
         history = read(store, hut.log(agent=agent), [died])
-        undisturbed = quiet_page if traced.scope == "page" else quiet
-        judgement = judge(history, undisturbed, Bounds())
+        judgement = judge(history, undisturbed[traced.scope], Bounds())
         assert not judgement, (step, judgement)
         return code != 0
 

@@ -83,7 +83,7 @@ class Crawling:
         """Crawl until the end, as the command line does with such options."""
         return self.run(self.crawl(*seeds, workers=workers, **options))
 
-    def run(self, crawl: Awaitable[Ending], limit: float = virtual.A_DAY) -> Ending:
+    def run(self, crawl: Awaitable[Ending], limit: float = 3600.0) -> Ending:
         async def whole() -> Ending:
             try:
                 return await crawl

@@ -140,6 +140,16 @@ def test_a_limit_that_is_just_enough_is_no_limit(crawl: Crawling, web: FakeWeb) 
     assert crawl("http://a/", max_pages=2, **QUICK) is Ending.finished
 
 
+def test_a_limit_is_reached_only_when_nobody_may_give_room_back(
+    crawl: Crawling, web: FakeWeb
+) -> None:
+    web.latency = 5.0
+    web.redirect("http://a/", "/x")
+    web.page("http://a/x")
+    assert crawl("http://a/", max_pages=1, workers=2, **QUICK) is Ending.finished
+    assert web.fetched == ["http://a/", "http://a/x"]
+
+
 def test_waiting_for_the_last_pages_of_a_limit_costs_no_spinning(
     crawl: Crawling, web: FakeWeb
 ) -> None:
@@ -234,6 +244,24 @@ def test_a_host_rests_over_the_end_of_a_crawl(crawl: Crawling, web: FakeWeb) -> 
     starts = crawl.starts("a")
     assert len(web.fetched) == 10
     assert min(later - sooner for sooner, later in pairwise(starts)) >= 3.0
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1])
+def test_a_pause_that_a_host_asked_for_holds_over_the_end_of_a_crawl(
+    crawl: Crawling, web: FakeWeb, delay: float
+) -> None:
+    web.page("http://a/", links=[f"/{number}" for number in range(40)])
+    web.trouble("http://a/0", 503)
+
+    async def twice() -> Ending:
+        asyncio.get_running_loop().call_later(0.5, lambda: crawl.workers[0].stop(30.0))
+        await crawl.crawl("http://a/", delay=delay, ignore_robots=True)
+        return await crawl.crawl("http://a/", delay=delay, ignore_robots=True)
+
+    assert crawl.run(twice()) is Ending.finished
+    (asked_for_it, *_) = (asked.until for asked in web.asked if asked.url == "http://a/0")
+    assert not [at for at in crawl.starts("a") if asked_for_it < at < asked_for_it + 5.0]
+    assert len(web.fetched) == 42
 
 
 def test_workers_share_a_host_without_delay_and_no_page_is_fetched_twice(

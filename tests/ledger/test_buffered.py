@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from itertools import islice
 
 import pytest
 
@@ -114,6 +115,37 @@ def test_a_full_batch_does_not_wait() -> None:
         assert now() == 0.0
 
     assert [len(batch.outcomes) for batch in run(act).batches] == [BATCH]
+
+
+def test_who_makes_a_batch_full_ends_the_wait_for_company() -> None:
+    async def act(buffered: Buffered) -> None:
+        buffered.put(failed(CLAIMS[0]))
+        await asyncio.sleep(LINGER / 2)
+        for claim in CLAIMS[1:BATCH]:
+            buffered.put(failed(claim))
+        await asyncio.sleep(LINGER / 4)
+        assert buffered.statistics() == Written(1, BATCH, 0)
+
+    run(act)
+
+
+def test_who_drains_waits_for_what_comes_in_during_a_commit_too() -> None:
+    memory = Memory()
+
+    async def whole() -> None:
+        async with buffer(memory) as buffered:
+            more = iter(CLAIMS[1:3])
+
+            def put_one() -> None:
+                for claim in islice(more, 1):
+                    buffered.put(failed(claim))
+
+            memory.on_commit = put_one
+            buffered.put(failed(CLAIMS[0]))
+            await buffered.drain()
+            assert memory.written == [0, 1, 2]
+
+    virtual.run(whole())
 
 
 def test_who_drains_waits_for_all_that_was_put_and_no_longer() -> None:

@@ -1,11 +1,13 @@
+import os
 import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -27,6 +29,7 @@ from freki.ledger.store import (
 )
 
 WAYS: list[Callable[[Path], sqlite3.Connection]] = [open_store, open_existing, read_store]
+NOBODY = 65534
 ways = pytest.mark.parametrize("way", WAYS)
 
 
@@ -201,26 +204,28 @@ def test_where_there_is_none_none_is_made(
     assert "crawl first" in refuse(tmp_path / "freki.db", way, StoreUnreachable)
 
 
-def _can_be_denied(path: Path) -> bool:
-    """Nothing is denied to root."""
-    path.chmod(0)
+@contextmanager
+def _as_nobody() -> Iterator[None]:
+    """Nothing is denied to root, so for a while we are somebody else."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
     try:
-        path.open("rb").close()
-    except PermissionError:
-        return True
-    return False
+        yield
+    finally:
+        os.seteuid(0)
 
 
 @ways
-def test_a_file_that_may_not_be_read_is_refused(
-    way: Callable[[Path], sqlite3.Connection], tmp_path: Path
-) -> None:
-    path = tmp_path / "freki.db"
-    open_store(path).close()
-    if not _can_be_denied(path):
-        pytest.skip("nothing is denied to root")
-    with pytest.raises(StoreUnreachable):
-        way(path)
+def test_a_file_that_may_not_be_read_is_refused(way: Callable[[Path], sqlite3.Connection]) -> None:
+    with TemporaryDirectory() as folder:  # pytest's own folders are closed to others
+        Path(folder).chmod(0o755)
+        path = Path(folder) / "freki.db"
+        open_store(path).close()
+        path.chmod(0)
+        with _as_nobody(), pytest.raises(StoreUnreachable):
+            way(path)
 
 
 def test_a_store_that_may_only_be_read_is_read(tmp_path: Path) -> None:

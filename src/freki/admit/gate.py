@@ -134,9 +134,11 @@ class Gate:
             return Reason.too_many_redirects, f"{hops} redirects in a row"
         if self._scope.is_too_deep(depth):
             return Reason.depth, ""
+        trap = self._trap(link)
+        return (Reason.trap, trap) if trap else (None, "")
+
+    def _trap(self, link: Link) -> str | None:
         # A sitemap is a list with an end, made by somebody who wants these pages to be found.
         if self._traps is None or link.via == Via.sitemap:
-            return None, ""
-        if (trap := self._traps.judge(link.url)) is not None:
-            return Reason.trap, trap
-        return None, ""
+            return None
+        return self._traps.judge(link.url)

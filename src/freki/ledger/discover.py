@@ -117,9 +117,10 @@ class Sieve:
         host = self.host_id(url.origin)
         print_ = url.print
         while True:
-            row = host is not None and self._db.execute(
-                self._sql["url_find"], (host, print_)
-            ).fetchone()
+            row = (
+                host is not None
+                and self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
+            )
             if row and row[1] == url.path:
                 if (change := _change(row, host or 0, url.found)) is not None:
                     known.append(change)
@@ -233,5 +234,3 @@ def _change(
     if not (admitted_now or nearer):
         return None
     return Known(id_, host, found)
-
-

@@ -114,5 +114,3 @@ def unpack_rules(
 def unpack_body(packed: bytes) -> bytes:
     """A body, as it was stored."""
     return ZstdDecompressor().decompress(packed)
-
-

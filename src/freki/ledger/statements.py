@@ -14,9 +14,7 @@ def script(file: str) -> str:
 def statements(file: str) -> dict[str, str]:
     """The statements that follow a line `-- name: …`, by that name."""
     _, *rest = _NAME.split(script(file))
-    return {
-        name: _without_comments(text) for name, text in zip(rest[::2], rest[1::2], strict=True)
-    }
+    return {name: _without_comments(text) for name, text in zip(rest[::2], rest[1::2], strict=True)}
 
 
 def _without_comments(text: str) -> str:

@@ -42,7 +42,7 @@ _ERRORS = {
 _ADVICE = {
     StoreBusy: "another process holds the store; wait for it or end it, then run the command again",
     StoreFull: "there is no room left on the device; free some, then run the same command again",
-    StoreDamaged: "the store is damaged; restore a copy of it, or crawl into a new one",
+    StoreDamaged: "the store is damaged; freki check --repair saves what can be saved",
     NotAStore: "this file is not a store of Freki; name another with --store",
     StoreUnreachable: "the store cannot be read or written; check the path and its permissions",
 }
@@ -53,8 +53,10 @@ def translated(store: str) -> Iterator[None]:
     """Turns what SQLite raises into our errors, with what to do about them."""
     try:
         yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # Python itself finds a text that is none, be it a cell or a message about a broken schema.
+        garbled = isinstance(error, UnicodeDecodeError)
+        code = sqlite3.SQLITE_CORRUPT if garbled else getattr(error, "sqlite_errorcode", 0)
         kind = _ERRORS.get(code) or _ERRORS.get(code & 0xFF)
         if kind is None and isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
             raise
