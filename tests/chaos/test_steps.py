@@ -70,7 +70,7 @@ def tracing(call: str, log: Path, *inject: str) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(
+def unharmed(
     hut: Site, quiet: History, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, History]:
     """What becomes of its first page, and of the whole, when nothing happens; by scope."""
@@ -83,7 +83,7 @@ def undisturbed(
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "ftruncate", "unlink"])
 def test_a_kill_at_any_durable_step_loses_nothing(
     hut: Site,
-    undisturbed: dict[str, History],
+    unharmed: dict[str, History],
     traced: Traced,
     call: str,
     scale: Scale,
@@ -100,7 +100,7 @@ def test_a_kill_at_any_durable_step_loses_nothing(
         assert broken(store) == []
         crawl(hut.url, store, f"--scope={traced.scope}", f"--user-agent={agent}")
         history = read(store, hut.log(agent=agent), [died])
-        judgement = judge(history, undisturbed[traced.scope], Bounds())
+        judgement = judge(history, unharmed[traced.scope], Bounds())
         assert not judgement, (step, judgement)
         return code != 0
 
