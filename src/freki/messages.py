@@ -84,6 +84,18 @@ class Link(Struct, frozen=True, gc=False, array_like=True):
     via: int = Via.link
 
 
+class Request(Struct, frozen=True, gc=False, array_like=True):
+    """What a request is beyond its address, where a program asked for it."""
+
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    render: bool = False  # by a browser
+    callback: str = ""  # the method of the spider that gets the answer
+    state: bytes = b""  # what the program wants to know then: typed, as MessagePack
+    mark: str = ""  # tells it from other requests to the same address
+
+
 class Claim(Struct, frozen=True, gc=False):
     """A URL that was leased to us, and what the ledger knows of it."""
 
@@ -94,6 +106,7 @@ class Claim(Struct, frozen=True, gc=False):
     attempt: int = 1
     hops: int = 0  # redirects that led here; for a sitemap, sitemaps
     via: int = Via.link
+    request: Request | None = None  # None is a plain GET
 
 
 class HostRules(Struct, frozen=True):
@@ -180,6 +193,13 @@ class Discovery(Struct, frozen=True, gc=False):
     parent: int | None = None  # the URL it was found on
     refused: Reason | None = None  # None is admitted
     detail: str = ""
+    request: Request | None = None
+
+    @property
+    def place(self) -> str:
+        """The URL, with its mark where there may be other requests to the same address."""
+        request = self.request
+        return f"{self.url}#{request.mark}" if request and request.mark else self.url
 
 
 class Visit(Struct, frozen=True):
@@ -210,6 +230,24 @@ class Visit(Struct, frozen=True):
         return self.page.links
 
 
+class Fate(IntEnum):
+    """What became of an item. The numbers are stored."""
+
+    kept = 0
+    dropped = 1  # a pipeline said so, and why
+    failed = 2  # a pipeline raised, or it could not be stored
+
+
+class Item(Struct, frozen=True):
+    """What a program took out of a page, as it is stored."""
+
+    data: bytes  # JSON
+    kind: str = ""  # the name of its type; a plain dict has none
+    fate: Fate = Fate.kept
+    detail: str = ""
+    key: str | None = None  # a later item of the crawl with the same key is dropped
+
+
 class Outcome(Struct, frozen=True):
     """What became of a claim: an end with its reason, or a date to try again."""
 
@@ -222,6 +260,7 @@ class Outcome(Struct, frozen=True):
     discoveries: list[Discovery] = []
     at: float = 0.0
     timings: Timings = Timings()
+    items: list[Item] = []
 
 
 class HostRest(Struct, frozen=True, gc=False):

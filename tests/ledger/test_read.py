@@ -8,9 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from freki.ledger import read
+from freki.ledger.check import findings
 from freki.ledger.read import Filter
+from freki.ledger.retry import retry
 from freki.ledger.store import read_store
-from freki.messages import Link, Page, Reason, Response, State, Timings, Via, Visit
+from freki.messages import Fate, Item, Link, Page, Reason, Response, State, Timings, Via, Visit
 from freki.testing.bench import (
     SHARED,
     Hand,
@@ -251,3 +253,37 @@ def test_a_large_crawl_is_read_without_a_look_at_each_url_for_each_redirect(
     reader.db.set_progress_handler(count, 1000)
     assert len(reader.pages(REDIRECTS)) == 400
     assert steps < 400
+
+
+def test_items_are_read_in_order_from_any_place(reader: Reader) -> None:
+    worker = reader.worker
+    worker.seed("http://a/")
+    (claim,) = worker.claim()
+    items = [
+        Item(b'{"n":1}', "Book"),
+        Item(b'{"n":2}', fate=Fate.dropped, detail="no price"),
+        Item(b'{"n":3}'),
+    ]
+    worker.commit(replace(page(claim), items=items))
+    kept = list(read.items(reader.db, 1))
+    assert [(line.url, line.kind, bytes(line.data)) for line in kept] == [
+        ("http://a/", "Book", b'{"n":1}'),
+        ("http://a/", "", b'{"n":3}'),
+    ]
+    assert [bytes(line.data) for line in read.items(reader.db, 1, after=kept[0].id)] == [b'{"n":3}']
+    (dropped,) = read.items(reader.db, 1, Fate.dropped)
+    assert (dropped.fate, dropped.detail) == ("dropped", "no price")
+    assert len(list(read.items(reader.db, 1, None, limit=2))) == 2
+    assert read.item_counts(reader.db, 1) == {"kept": 2, "dropped": 1, "failed": 0}
+
+
+def test_items_of_a_retried_page_go_with_it(reader: Reader) -> None:
+    worker = reader.worker
+    worker.seed("http://a/")
+    (claim,) = worker.claim()
+    worker.commit(replace(page(claim), items=[Item(b"1", key="x")]))
+    assert retry(reader.bench._db, 1, Filter(state=State.done)) == 1
+    (again,) = worker.next_claims()
+    worker.commit(replace(page(again), items=[Item(b"2", key="x")]))
+    assert [bytes(line.data) for line in read.items(reader.db, 1)] == [b"2"]
+    assert not list(findings(reader.bench._db))

@@ -122,24 +122,9 @@ def _fits(path: str, print_: int, secret: bytes) -> bool:
 
 
 def _orphans(db: Database) -> Iterator[Finding]:
-    for id_ in _ids(db, "urls_without_host"):
-        yield Finding(f"URL {id_} has no host", "dropped", _drop_url(id_))
-    for id_ in _ids(db, "hosts_without_crawl"):
-        yield Finding(f"host {id_} has no crawl", "nothing; it does no harm")
-    for id_ in _ids(db, "leased_by_nobody"):
-        yield Finding(f"URL {id_} is leased by nobody", "waits again", _doing("unlease", id_))
-    for id_ in _ids(db, "held_by_nobody"):
-        yield Finding(f"host {id_} is held by nobody", "let go", _doing("unhold", id_))
-    for id_ in _ids(db, "pages_without_url"):
-        yield Finding(f"page {id_} has no URL", "dropped", _doing("page_drop", id_))
-    for id_ in _ids(db, "pages_of_open_urls"):
-        yield Finding(f"URL {id_} has a page and no outcome", "fetched again", _again(id_))
-    for id_ in _ids(db, "done_without_page"):
-        yield Finding(f"URL {id_} is done and has no page", "fetched again", _again(id_))
-    for id_ in _ids(db, "pages_without_body"):
-        yield Finding(f"the page of URL {id_} has no body", "fetched again", _again(id_))
-    for id_ in _ids(db, "unused_bodies"):
-        yield Finding(f"body {id_} belongs to no page", "dropped", _doing("body_drop", id_))
+    for statement, what, mended, repair in _ORPHANS:
+        for id_ in _ids(db, statement):
+            yield Finding(what.format(id_), mended, repair(id_) if repair else None)
 
 
 def _bodies(db: Database) -> Iterator[Finding]:
@@ -200,6 +185,7 @@ def _again(url: int) -> Callable[[Database], object]:
 
     def repair(db: Database) -> None:
         db.execute(SQL["page_drop"], (url,))
+        db.execute(SQL["items_drop"], (url,))
         db.execute(SQL["url_again"], (url,))
 
     return repair
@@ -212,3 +198,23 @@ def _refetch(body: int) -> Callable[[Database], object]:
         db.execute(SQL["body_drop"], (body,))
 
     return repair
+
+
+def _doing_by(statement: str) -> Callable[[int], Callable[[Database], object]]:
+    return lambda id_: _doing(statement, id_)
+
+
+# What belongs to something that is not there: how it is found, told and mended.
+_ORPHANS: Final = (
+    ("urls_without_host", "URL {} has no host", "dropped", _drop_url),
+    ("hosts_without_crawl", "host {} has no crawl", "nothing; it does no harm", None),
+    ("leased_by_nobody", "URL {} is leased by nobody", "waits again", _doing_by("unlease")),
+    ("held_by_nobody", "host {} is held by nobody", "let go", _doing_by("unhold")),
+    ("pages_without_url", "page {} has no URL", "dropped", _doing_by("page_drop")),
+    ("pages_of_open_urls", "URL {} has a page and no outcome", "fetched again", _again),
+    ("done_without_page", "URL {} is done and has no page", "fetched again", _again),
+    ("pages_without_body", "the page of URL {} has no body", "fetched again", _again),
+    ("items_without_page", "URL {} has items and no page", "dropped", _doing_by("items_drop")),
+    ("requests_without_url", "request {} has no URL", "dropped", _doing_by("request_drop")),
+    ("unused_bodies", "body {} belongs to no page", "dropped", _doing_by("body_drop")),
+)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rbloom import Bloom
 
 from freki.messages import Discovery, State
@@ -100,12 +101,11 @@ class Sieve:
         new: dict[tuple[str, int], New] = {}
         known: list[Known] = []
         for discovery in found:
-            origin, path = split(discovery.url)
+            origin, path = split(discovery.place)
             print_ = self._fingerprint(path)
             place = (origin, print_)
             if (other := new.get(place)) is not None and other.path == path:
-                if _is_better(discovery, other.found):
-                    new[place] = New(origin, print_, path, discovery)
+                new[place] = New(origin, print_, path, _better(discovery, other.found))
                 continue
             if other is None and self._complete and not self._perhaps_known(place):
                 new[place] = New(origin, print_, path, discovery)
@@ -130,8 +130,8 @@ class Sieve:
                 new[(url.origin, print_)] = New(url.origin, print_, url.path, url.found)
                 return
             if not row and other is not None and other.path == url.path:
-                if _is_better(url.found, other.found):
-                    new[(url.origin, print_)] = New(url.origin, print_, url.path, url.found)
+                better = _better(url.found, other.found)
+                new[(url.origin, print_)] = New(url.origin, print_, url.path, better)
                 return
             print_ = following(print_)
 
@@ -217,11 +217,16 @@ def following(print_: int) -> int:
     return (print_ + 1 + _HALF) % _WHOLE - _HALF
 
 
-def _is_better(one: Discovery, other: Discovery) -> bool:
-    """An admission beats a refusal; then the shorter way counts."""
-    if (one.refused is None) != (other.refused is None):
-        return one.refused is None
-    return one.depth < other.depth
+def _better(one: Discovery, other: Discovery) -> Discovery:
+    """An admission beats a refusal, then the shorter way counts; a request is kept from either."""
+    admitted = one.refused is None
+    is_better = one.depth < other.depth
+    if admitted != (other.refused is None):
+        is_better = admitted
+    better, worse = (one, other) if is_better else (other, one)
+    if worse.request is not None and better.request is None:
+        return replace(better, request=worse.request)
+    return better
 
 
 def _change(
@@ -231,6 +236,7 @@ def _change(
     id_, _, state, _, depth = row
     admitted_now = state == State.refused and found.refused is None
     nearer = depth > found.depth and found.refused is None
-    if not (admitted_now or nearer):
+    asked = state == State.waiting and found.request is not None
+    if not (admitted_now or nearer or asked):
         return None
     return Known(id_, host, found)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from freki.ledger.discover import fingerprint
 from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links
 from freki.ledger.statements import statements
-from freki.messages import PAGES, Link, Reason, State, Timings, Via
+from freki.messages import PAGES, Fate, Link, Reason, State, Timings, Via
 from freki.url import split
 
 SQL: Final = statements("read.sql")
@@ -104,6 +104,19 @@ class PageLine(Struct, frozen=True):
     noindex: bool
     nofollow: bool
     links: list[LinkLine] | None = None
+
+
+class ItemLine(Struct, frozen=True):
+    """What was taken out of a page."""
+
+    id: int  # grows in the order in which items were stored
+    url: str  # of the page
+    kind: str  # the name of its type, empty for a plain dict
+    fate: str  # kept, dropped or failed
+    found_at: str
+    data: msgspec.Raw  # JSON
+    detail: str | None  # why it was dropped, or the traceback
+    key: str | None
 
 
 class Filter(Struct, frozen=True):
@@ -246,6 +259,30 @@ def pages(
             nofollow=bool(row["robots"] & NOFOLLOW),
             links=_spelt_out(links) if with_links else None,
         )
+
+
+def items(
+    db: sqlite3.Connection,
+    crawl: int,
+    fate: Fate | None = Fate.kept,
+    *,
+    after: int = 0,
+    limit: int = -1,
+) -> Iterator[ItemLine]:
+    """The items behind the one with the id `after`; None as fate is any."""
+    wanted = {"crawl": crawl, "fate": fate, "after": after, "limit": limit}
+    for id_, url, kind, fate_, at, data, detail, key in db.execute(SQL["items"], wanted):
+        yield ItemLine(
+            id_, url, kind, Fate(fate_).name, iso(at), msgspec.Raw(data.encode()), detail, key
+        )
+
+
+def item_counts(db: sqlite3.Connection, crawl: int) -> dict[str, int]:
+    """How many items there are of each fate."""
+    counts = {fate.name: 0 for fate in Fate}
+    for fate, _, count in db.execute(SQL["item_counts"], (crawl,)):
+        counts[Fate(fate).name] += count
+    return counts
 
 
 def body(db: sqlite3.Connection, url: int) -> bytes | None:

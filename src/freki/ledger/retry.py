@@ -39,6 +39,7 @@ def _put_back(db: sqlite3.Connection, crawl: int, wanted: Filter) -> int:
         return 0
     ids = msgspec.json.encode([url for url, *_ in urls]).decode()
     db.execute(SQL["forget_visits"], (ids,))
+    db.execute(SQL["forget_items"], (ids,))
     db.execute(SQL["retry"], (ids,))
     changes = Counter((state, reason) for _, _, state, reason in urls)
     moved = [(crawl, state, reason, -count) for (state, reason), count in changes.items()]

@@ -8,7 +8,9 @@ from freki.errors import StoreDamaged
 from freki.ledger.store import open_store
 
 # In the order in which rows refer to each other.
-TABLES = ("crawl", "host", "url", "body", "page", "attempt", "secret")
+TABLES = (
+    "crawl", "host", "url", "request", "body", "page", "item", "attempt", "secret",
+)  # fmt: skip
 
 # Row numbers tried one by one around a damaged page before the next stretch is tried.
 STRIDE = 64

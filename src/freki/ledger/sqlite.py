@@ -13,11 +13,19 @@ from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead, this_machine, this_process
 from freki.ledger.discover import Fingerprint, Known, New, Sieve, fingerprint
-from freki.ledger.rows import Packer, Rows, unpack_links, unpack_rules
+from freki.ledger.rows import (
+    Packer,
+    Rows,
+    pack_request,
+    unpack_links,
+    unpack_request,
+    unpack_rules,
+)
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
 from freki.messages import Batch, Claim, HostRest, HostWork, Link, Reason, State, Via
@@ -210,7 +218,9 @@ class SqliteLedger:
         urls = self._db.execute(SQL["urls_due"], (id_, now, quota)).fetchall()
         claims = [
             Claim(url, id_, origin + path, depth, attempts + 1, hops, via)
-            for url, path, depth, attempts, hops, via in urls
+            if request is None
+            else _asked(Claim(url, id_, origin + path, depth, attempts + 1, hops, via), request)
+            for url, path, depth, attempts, hops, via, request in urls
         ]
         if claims:
             self._db.executemany(SQL["url_lease"], [(session.id, claim.id) for claim in claims])
@@ -257,6 +267,7 @@ class SqliteLedger:
         self._db.executemany(SQL["body_add"], rows.bodies)
         self._db.executemany(SQL["page_add"], rows.pages)
         self._db.executemany(SQL["attempt_add"], rows.attempts)
+        self._db.executemany(SQL["item_add"], [(self._crawl, *item) for item in rows.items])
         if rows.wire_bytes:
             self._db.execute(SQL["wire_add"], (rows.wire_bytes, self._crawl))
         rows.ended[(State.leased, 0)] -= len(rows.ends)
@@ -272,11 +283,21 @@ class SqliteLedger:
             # Another worker was quicker: then it is known.
             new, more = self._sieve.sift_again(new, mark)
             known += more
+        self._ask_for(new)
         for host, state, reason, count in self._db.execute(SQL["added_since"], (mark,)).fetchall():
             self._count(Counter({(state, reason): count}))
             if state == State.waiting:
                 self._db.execute(SQL["host_gain"], (count, host))
         return [(url.id, url.found.depth) for url in known if self._improve(url)]
+
+    def _ask_for(self, new: Sequence[New]) -> None:
+        """Note what requests are beyond their addresses."""
+        requests = [
+            (pack_request(url.found.request), self._host_id(url.origin), url.print)
+            for url in new
+            if url.found.request is not None
+        ]
+        self._db.executemany(SQL["request_add"], requests)
 
     def _url_row(self, url: New, at: int) -> tuple[object, ...]:
         found = url.found
@@ -301,6 +322,8 @@ class SqliteLedger:
         """
         found = url.found
         state, reason, depth = self._db.execute(SQL["url_standing"], (url.id,)).fetchone()
+        if found.request is not None and state in (State.waiting, State.refused):
+            self._db.execute(SQL["request_of"], (url.id, pack_request(found.request)))
         if state == State.refused:
             better = (found.depth, found.priority, found.via, found.hops, found.parent, url.id)
             self._db.execute(SQL["url_admit"], better)
@@ -358,6 +381,11 @@ class SqliteLedger:
             SQL["tally_add"],
             [(self._crawl, *place, change) for place, change in changes.items() if change],
         )
+
+
+def _asked(claim: Claim, request: bytes) -> Claim:
+    """A claim with what its request is beyond the address; its mark is not sent."""
+    return replace(claim, url=claim.url.partition("#")[0], request=unpack_request(request))
 
 
 def _room(max_pages: int | None, taken: int) -> float:

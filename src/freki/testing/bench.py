@@ -21,6 +21,7 @@ from freki.messages import (
     Batch,
     Claim,
     Discovery,
+    Fate,
     HostRest,
     HostWork,
     Link,
@@ -92,6 +93,10 @@ class Bench(ABC):
     @abstractmethod
     def body(self, url: str) -> bytes | None:
         """The body stored for a URL, None where none was kept."""
+
+    @abstractmethod
+    def items(self) -> list[tuple[Fate, str]]:
+        """What became of every item, and its JSON, in order."""
 
     @abstractmethod
     def dump(self) -> object:
@@ -277,6 +282,10 @@ class SqliteBench(Bench):
     def body(self, url: str) -> bytes | None:
         ((data,),) = self._ask(_BODY, url)
         return None if data is None else unpack_body(data)
+
+    def items(self) -> list[tuple[Fate, str]]:
+        asked = "SELECT fate, data FROM item WHERE crawl = ? ORDER BY id"
+        return [(Fate(fate), data) for fate, data in self._ask(asked)]
 
     def dump(self) -> object:
         return sorted(self._db.iterdump())

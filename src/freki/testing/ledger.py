@@ -27,6 +27,7 @@ from freki.testing.bench import (
     rest,
 )
 from freki.testing.ledger_finds import FindsContract
+from freki.testing.ledger_programs import ProgramsContract
 from freki.testing.ledger_sessions import SessionsContract
 
 A = "http://a/"
@@ -240,7 +241,7 @@ class ClaimsContract:
         assert self.bench.count(State.refused, Reason.budget) == 3
 
 
-class LedgerContract(ClaimsContract, SessionsContract, FindsContract):
+class LedgerContract(ClaimsContract, ProgramsContract, SessionsContract, FindsContract):
     """The whole suite."""
 
 

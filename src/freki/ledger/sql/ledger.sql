@@ -98,7 +98,8 @@ UPDATE host SET waiting = waiting + ? WHERE id = ?;
 SELECT min(due) FROM url INDEXED BY url_open WHERE state < 2 AND state = 0 AND host = ?;
 
 -- name: urls_due
-SELECT id, path, depth, attempts, hops, via FROM url INDEXED BY url_open
+SELECT id, path, depth, attempts, hops, via, request.data FROM url INDEXED BY url_open
+LEFT JOIN request ON request.url = url.id
 WHERE state < 2 AND state = 0 AND host = ? AND (due IS NULL OR due <= ?)
 ORDER BY priority, id LIMIT ?;
 
@@ -111,6 +112,22 @@ SELECT id, path, state, reason, depth FROM url WHERE host = ? AND print = ?;
 -- name: url_add
 INSERT INTO url (host, print, path, state, reason, depth, priority, via, hops, parent, found_at, detail)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host, print) DO NOTHING;
+
+-- A URL that is known and waits gets a request once; the first one counts.
+-- name: request_add
+INSERT INTO request (url, data) SELECT id, ? FROM url WHERE host = ? AND print = ? AND state < 2
+ON CONFLICT (url) DO NOTHING;
+
+-- name: request_of
+INSERT INTO request (url, data) VALUES (?, ?) ON CONFLICT (url) DO NOTHING;
+
+-- An item whose key is taken is dropped, and says by which.
+-- name: item_add
+INSERT INTO item (crawl, url, at, fate, kind, data, detail, key)
+SELECT ?1, ?2, ?3, iif(twin IS NULL, ?4, 1), ?5, ?6,
+    iif(twin IS NULL, ?7, 'twin: item ' || twin || ' has the same key ' || ?8),
+    iif(twin IS NULL, ?8, NULL)
+FROM (SELECT (SELECT id FROM item WHERE crawl = ?1 AND key = ?8) AS twin);
 
 -- name: url_end
 UPDATE url SET state = ?, reason = ?, detail = ?, due = ?, session = NULL

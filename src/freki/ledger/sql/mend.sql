@@ -7,6 +7,9 @@ WHERE id IN (SELECT value FROM json_each(?));
 -- name: forget_visits
 DELETE FROM page WHERE url IN (SELECT value FROM json_each(?));
 
+-- name: forget_items
+DELETE FROM item WHERE url IN (SELECT value FROM json_each(?));
+
 -- name: to_retry
 SELECT url.id, url.host, url.state, url.reason FROM url JOIN host ON host.id = url.host
 LEFT JOIN page ON page.url = url.id
@@ -84,6 +87,12 @@ SELECT page.url FROM page LEFT JOIN body ON body.id = page.body WHERE body.id IS
 -- name: unused_bodies
 SELECT body.id FROM body LEFT JOIN page ON page.body = body.id WHERE page.url IS NULL;
 
+-- name: requests_without_url
+SELECT request.url FROM request LEFT JOIN url ON url.id = request.url WHERE url.id IS NULL;
+
+-- name: items_without_page
+SELECT DISTINCT item.url FROM item LEFT JOIN page ON page.url = item.url WHERE page.url IS NULL;
+
 -- name: bodies
 SELECT id, digest, data FROM body;
 
@@ -98,6 +107,12 @@ SELECT url.id, url.host, url.print, url.path, url.state, url.reason, url.via FRO
 
 -- name: page_drop
 DELETE FROM page WHERE url = ?;
+
+-- name: items_drop
+DELETE FROM item WHERE url = ?;
+
+-- name: request_drop
+DELETE FROM request WHERE url = ?;
 
 -- name: body_drop
 DELETE FROM body WHERE id = ?;

@@ -49,6 +49,16 @@ FROM url JOIN host ON host.id = url.host
 WHERE host.crawl = ? AND url.state = 4 AND url.reason = 54
 GROUP BY trap ORDER BY count(*) DESC;
 
+-- name: items
+SELECT item.id, host.origin || url.path AS url, item.kind, item.fate, item.at, item.data,
+    item.detail, item.key
+FROM item CROSS JOIN url ON url.id = item.url CROSS JOIN host ON host.id = url.host
+WHERE item.crawl = :crawl AND item.id > :after AND (:fate IS NULL OR item.fate = :fate)
+ORDER BY item.id LIMIT :limit;
+
+-- name: item_counts
+SELECT fate, kind, count(*) FROM item WHERE crawl = ? GROUP BY fate, kind;
+
 -- name: redirect_source
 SELECT host.origin || url.path, url.parent, url.via FROM url JOIN host ON host.id = url.host
 WHERE url.id = ?;

@@ -105,6 +105,37 @@ CREATE TABLE body (
     data   BLOB
 );
 
+-- What a request is beyond its address, where a program asked for it: MessagePack of
+-- `messages.Request`. Plain links have no row. One that no other request may be taken for has a
+-- mark of its own behind the path of its URL, after a #, which is no part of any address.
+CREATE TABLE request (
+    url  INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+);
+
+-- What was taken out of a page, in the order it was found; written with its page.
+CREATE TABLE item (
+    id     INTEGER PRIMARY KEY,
+    crawl  INTEGER NOT NULL,
+    url    INTEGER NOT NULL,            -- the page it was found on
+    at     REAL NOT NULL,
+    fate   INTEGER NOT NULL,            -- kept, dropped or failed, see messages.py
+    kind   TEXT NOT NULL,               -- the name of its type, empty for a plain dict
+    data   TEXT NOT NULL,               -- JSON
+    detail TEXT,                        -- why it was dropped, or the traceback
+    key    TEXT                         -- what no two kept items share, where that was asked for
+);
+CREATE UNIQUE INDEX item_key ON item (crawl, key) WHERE key IS NOT NULL;
+CREATE INDEX item_url ON item (url);
+
+-- How far the items of a crawl were handed to somebody outside, by name.
+CREATE TABLE delivery (
+    crawl INTEGER NOT NULL,
+    name  TEXT NOT NULL,
+    item  INTEGER NOT NULL,             -- the last one that was taken
+    PRIMARY KEY (crawl, name)
+) WITHOUT ROWID;
+
 -- Attempts that gave no usable answer.
 CREATE TABLE attempt (
     url     INTEGER NOT NULL,
