@@ -5,7 +5,6 @@ async for page in freki.crawl("https://example.com", depth=2):
 """
 
 import asyncio
-import sqlite3
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Iterator
@@ -18,6 +17,7 @@ from freki.engine.build import worker
 from freki.engine.crawl import Ending
 from freki.errors import BadConfig, BadInput
 from freki.ledger import crawls
+from freki.ledger.database import Database
 from freki.ledger.store import open_store
 from freki.messages import Claim, Failure, Response, Visit
 from freki.steps import Fetch
@@ -75,7 +75,7 @@ def run(*urls: str, store: Path | str, name: str | None = None, **options: objec
 
 
 async def _visits(
-    db: sqlite3.Connection, begun: crawls.Crawl, path: Path, seeds: list[str]
+    db: Database, begun: crawls.Crawl, path: Path, seeds: list[str]
 ) -> AsyncGenerator[Visit, None]:
     ahead = _Ahead()
     started = time.monotonic()

@@ -1,11 +1,11 @@
 """Which crawl, and which of its URLs: the options that several commands share."""
 
 import argparse
-import sqlite3
 
 from freki.config import nearest
 from freki.errors import BadInput, BadUrl
 from freki.ledger import crawls, read
+from freki.ledger.database import Database
 from freki.messages import Reason, State
 from freki.url import parse, split
 
@@ -34,7 +34,7 @@ def origin(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def crawl_of(db: sqlite3.Connection, name: str | None) -> crawls.Crawl:
+def crawl_of(db: Database, name: str | None) -> crawls.Crawl:
     """The latest run of a crawl, or of the one begun last."""
     crawl = crawls.newest(db) if name is None else crawls.find(db, name)
     if crawl is None and name is None:

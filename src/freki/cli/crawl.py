@@ -5,7 +5,6 @@ import asyncio
 import os
 import re
 import signal
-import sqlite3
 import sys
 import threading
 import time
@@ -30,6 +29,7 @@ from freki.engine.crew import Crew
 from freki.errors import BadInput, BadUrl, StoreError
 from freki.ledger import crawls, read
 from freki.ledger.crawls import Crawl
+from freki.ledger.database import Database
 from freki.ledger.store import open_store, translated
 from freki.messages import Via
 from freki.url import join, parse, split
@@ -46,7 +46,6 @@ The same command continues a crawl that was interrupted. Options can also stand 
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
-Database = sqlite3.Connection
 Arguments = argparse.Namespace
 
 # Seconds that a second Ctrl-C gives to what must be put away.
@@ -140,7 +139,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _plan(
-    db: sqlite3.Connection,
+    db: Database,
     arguments: argparse.Namespace,
     name: str,
     seeds: list[str],
@@ -164,7 +163,7 @@ def _plan(
     return Plan(crawls.resume(db, known, seeds, settings), [*known.seeds, *fresh], resumed=True)
 
 
-def _say_it_is_over(db: sqlite3.Connection, name: str, arguments: argparse.Namespace) -> Exit:
+def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace) -> Exit:
     """The code is that of the command that did the work."""
     crawl = crawls.find(db, name)
     assert crawl is not None
@@ -175,7 +174,7 @@ def _say_it_is_over(db: sqlite3.Connection, name: str, arguments: argparse.Names
     return _code(db, crawl)
 
 
-def _over(db: sqlite3.Connection, crawl: Crawl) -> str:
+def _over(db: Database, crawl: Crawl) -> str:
     pages = counted(read.status(db, crawl.id).pages, "page")
     how = "finished" if crawl.is_over else "reached its limit"
     when = read.iso(crawl.ended_at or crawl.started_at)
@@ -188,7 +187,7 @@ def _over(db: sqlite3.Connection, crawl: Crawl) -> str:
     )
 
 
-def _failed_hint(db: sqlite3.Connection, crawl: Crawl) -> str:
+def _failed_hint(db: Database, crawl: Crawl) -> str:
     failed = read.status(db, crawl.id).failed
     if not failed:
         return ""
@@ -277,7 +276,7 @@ def _stop_on_signals(working: Crew, task: "asyncio.Future[Ending]", view: Progre
         loop.add_signal_handler(number, stop)
 
 
-def _code(db: sqlite3.Connection, crawl: Crawl) -> Exit:
+def _code(db: Database, crawl: Crawl) -> Exit:
     if crawl.status == Ending.interrupted:
         return Exit.interrupted
     if not read.status(db, crawl.id).reasons.get("done", {}).get("ok"):
@@ -285,14 +284,14 @@ def _code(db: sqlite3.Connection, crawl: Crawl) -> Exit:
     return Exit.limit_reached if crawl.status == Ending.limited else Exit.finished
 
 
-def _starts(db: sqlite3.Connection, crawl: Crawl) -> list[read.UrlLine]:
+def _starts(db: Database, crawl: Crawl) -> list[read.UrlLine]:
     """The start URLs and what they redirected to."""
     lines = read.urls(db, crawl.id, read.Filter(depth=0))
     return [line for line in lines if line.via in (Via.seed.name, Via.redirect.name)]
 
 
 def _summary(
-    db: sqlite3.Connection,
+    db: Database,
     crawl: Crawl,
     arguments: argparse.Namespace,
     seconds: float,
@@ -343,7 +342,7 @@ def _is_circle(line: read.UrlLine | None, starts: Sequence[read.UrlLine]) -> boo
     return line is not None and line.url in seen
 
 
-def _summary_json(db: sqlite3.Connection, crawl: Crawl, store: Path) -> str:
+def _summary_json(db: Database, crawl: Crawl, store: Path) -> str:
     sums = read.status(db, crawl.id)
     traps = read.traps(db, crawl.id) if sums.reasons.get("refused", {}).get("trap") else {}
     summary = {

@@ -10,6 +10,7 @@ from freki.cli import crawl as crawling
 from freki.cli.options import Parser, add_store
 from freki.cli.output import write
 from freki.ledger import crawls, read
+from freki.ledger.database import Database
 from freki.ledger.store import open_store
 from freki.testing.server import serve
 from freki.testing.synthetic import Web
@@ -43,7 +44,7 @@ def parser(command: str) -> Parser:
     return made
 
 
-async def _demo(db: crawling.Database, arguments: crawling.Arguments) -> int:
+async def _demo(db: Database, arguments: crawling.Arguments) -> int:
     async with serve(SITE) as site:
         print(f"A library of {SITE.pages} books and halls is at {site.url}; crawling it …\n")
         settings = config.settings({"politeness": {"delay": 0}})

@@ -1,7 +1,6 @@
 """`freki status`, `freki urls`, `freki pages`: what a store knows."""
 
 import argparse
-import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -22,6 +21,7 @@ from freki.cli.output import FORMATS, harmless, write
 from freki.config import nearest
 from freki.errors import BadInput
 from freki.ledger import crawls, read
+from freki.ledger.database import Database
 from freki.ledger.store import read_store, translated
 from freki.messages import State
 
@@ -92,7 +92,7 @@ def parser(command: str) -> Parser:
     return made
 
 
-def _status(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
+def _status(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
     sums, hosts = read.status(db, crawl.id), read.hosts(db, crawl.id)
     status, ended_at = crawl.status, crawl.ended_at
     if status == "running":
@@ -132,7 +132,7 @@ def sums_table(sums: read.Status) -> str:
     return "\n".join(lines)
 
 
-def _urls(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
+def _urls(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
     if arguments.state and arguments.outcome:
         raise BadInput(
             "--state is about open URLs and --outcome about ended ones; give one of them"
@@ -152,7 +152,7 @@ def _urls(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Names
     _say_if_cut(count, arguments)
 
 
-def _pages(db: sqlite3.Connection, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
+def _pages(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
     if arguments.links and arguments.format != "jsonl":
         raise BadInput("--links needs --format jsonl; a row has no room for them")
     wanted = read.Filter(

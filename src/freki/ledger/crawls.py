@@ -1,6 +1,5 @@
 """The crawls of a store: begun, continued, ended."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 from freki.config import Settings
 from freki.errors import BadInput, CrawlRunning
 from freki.ledger.alive import surely_dead
+from freki.ledger.database import Database
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
 from freki.url import split
@@ -36,12 +36,12 @@ class Crawl(Struct, frozen=True, array_like=True):
         return self.status == "finished"
 
 
-def find(db: sqlite3.Connection, name: str) -> Crawl | None:
+def find(db: Database, name: str) -> Crawl | None:
     """The latest run of a crawl."""
     return _crawl(db.execute(SQL["crawl_latest"], (name,)).fetchone())
 
 
-def newest(db: sqlite3.Connection) -> Crawl | None:
+def newest(db: Database) -> Crawl | None:
     """The crawl that was begun last."""
     return _crawl(db.execute(SQL["crawl_newest"]).fetchone())
 
@@ -51,14 +51,12 @@ def default_name(seed: str) -> str:
     return split(seed).origin.partition("://")[2]
 
 
-def names(db: sqlite3.Connection) -> list[str]:
+def names(db: Database) -> list[str]:
     """Every crawl of the store, newest first."""
     return [name for (name,) in db.execute(SQL["crawl_names"])]
 
 
-def begin(
-    db: sqlite3.Connection, name: str, seeds: Sequence[str], settings: Settings, now: float
-) -> Crawl:
+def begin(db: Database, name: str, seeds: Sequence[str], settings: Settings, now: float) -> Crawl:
     """A new run of the crawl of that name."""
     with translated(name):
         row = (name, name, _json(settings), _json(list(seeds)), now)
@@ -68,7 +66,7 @@ def begin(
     return crawl
 
 
-def resume(db: sqlite3.Connection, crawl: Crawl, seeds: Sequence[str], settings: Settings) -> Crawl:
+def resume(db: Database, crawl: Crawl, seeds: Sequence[str], settings: Settings) -> Crawl:
     """Continue a crawl with these settings; start URLs are added to those it has."""
     refuse_if_running(db, crawl)
     all_seeds = [*crawl.seeds, *(seed for seed in seeds if seed not in crawl.seeds)]
@@ -79,18 +77,18 @@ def resume(db: sqlite3.Connection, crawl: Crawl, seeds: Sequence[str], settings:
     return resumed
 
 
-def end(db: sqlite3.Connection, crawl: Crawl, status: str, now: float, seconds: float) -> None:
+def end(db: Database, crawl: Crawl, status: str, now: float, seconds: float) -> None:
     """Note how the work ended, and for how long it went on."""
     with translated(crawl.name):
         db.execute(SQL["crawl_end"], (status, now, seconds, crawl.id))
 
 
-def start_pages(db: sqlite3.Connection, crawl: int) -> list[str]:
+def start_pages(db: Database, crawl: int) -> list[str]:
     """The start URLs and where they redirected to: what the scope is measured from."""
     return [url for (url,) in db.execute(SQL["start_pages"], (crawl,))]
 
 
-def worked_on_by(db: sqlite3.Connection, crawl: Crawl) -> str | None:
+def worked_on_by(db: Database, crawl: Crawl) -> str | None:
     """The number of a process that works on a crawl, or None where surely nobody does."""
     for machine, process in db.execute(SQL["sessions_of"], (crawl.id,)):
         if not surely_dead(machine, process):
@@ -98,7 +96,7 @@ def worked_on_by(db: sqlite3.Connection, crawl: Crawl) -> str | None:
     return None
 
 
-def refuse_if_running(db: sqlite3.Connection, crawl: Crawl) -> None:
+def refuse_if_running(db: Database, crawl: Crawl) -> None:
     """Raises `CrawlRunning` where another process may be at it."""
     if (pid := worked_on_by(db, crawl)) is not None:
         raise CrawlRunning(

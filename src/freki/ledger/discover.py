@@ -8,7 +8,6 @@ collide. Two paths that collide all the same are told apart by the stored path, 
 one takes the next free fingerprint: a URL is never lost to a hash.
 """
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 
@@ -16,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rbloom import Bloom
 
+from freki.ledger.database import Database
 from freki.messages import Discovery, State
 from freki.url import split
 
@@ -70,7 +70,7 @@ class Sieve:
 
     def __init__(
         self,
-        db: sqlite3.Connection,
+        db: Database,
         statements: Mapping[str, str],
         crawl: int,
         fingerprint: Fingerprint,

@@ -1,6 +1,5 @@
 """What a store knows, for people and programs: read-only, streamed, in order of discovery."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -9,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.database import Database
 from freki.ledger.discover import fingerprint
 from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links
 from freki.ledger.statements import statements
@@ -151,7 +151,7 @@ class Filter(Struct, frozen=True):
         }
 
 
-def status(db: sqlite3.Connection, crawl: int) -> Status:
+def status(db: Database, crawl: int) -> Status:
     """The sums, by state, outcome and reason."""
     states = dict.fromkeys(State, 0)
     reasons: dict[str, dict[str, int]] = {}
@@ -173,12 +173,12 @@ def status(db: sqlite3.Connection, crawl: int) -> Status:
     )
 
 
-def traps(db: sqlite3.Connection, crawl: int) -> dict[str, int]:
+def traps(db: Database, crawl: int) -> dict[str, int]:
     """How many URLs each kind of trap was refused, the largest first. Looks at every URL."""
     return dict(db.execute(SQL["traps"], (crawl,)).fetchall())
 
 
-def hosts(db: sqlite3.Connection, crawl: int, limit: int = 10) -> list[HostLine]:
+def hosts(db: Database, crawl: int, limit: int = 10) -> list[HostLine]:
     """The hosts with most to do."""
     return [
         HostLine(origin, waiting, delay, failures, iso(next_at) if next_at else None)
@@ -186,7 +186,7 @@ def hosts(db: sqlite3.Connection, crawl: int, limit: int = 10) -> list[HostLine]
     ]
 
 
-def urls(db: sqlite3.Connection, crawl: int, wanted: Filter) -> Iterator[UrlLine]:
+def urls(db: Database, crawl: int, wanted: Filter) -> Iterator[UrlLine]:
     """The ledger's URLs."""
     for row in db.execute(SQL["urls"], wanted.parameters(crawl)):
         _, url, state, reason, detail, status_, depth, parent, via, attempts, found_at = row
@@ -206,9 +206,7 @@ def urls(db: sqlite3.Connection, crawl: int, wanted: Filter) -> Iterator[UrlLine
         )
 
 
-def grouped(
-    db: sqlite3.Connection, crawl: int, wanted: Filter, columns: Sequence[str]
-) -> list[Struct]:
+def grouped(db: Database, crawl: int, wanted: Filter, columns: Sequence[str]) -> list[Struct]:
     """How many URLs there are for each combination of columns, most first."""
     line = msgspec.defstruct("Group", [("count", int), *((name, object) for name in columns)])
     counts = Counter(
@@ -224,13 +222,14 @@ def _group_value(url: UrlLine, column: str) -> object:
 
 
 def pages(
-    db: sqlite3.Connection, crawl: int, wanted: Filter, *, with_links: bool = False
+    db: Database, crawl: int, wanted: Filter, *, with_links: bool = False
 ) -> Iterator[PageLine]:
     """The visits, redirect answers included."""
     (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
-    rows = db.cursor()
-    rows.row_factory = sqlite3.Row
-    for row in rows.execute(SQL["pages"], wanted.parameters(crawl)):
+    rows = db.execute(SQL["pages"], wanted.parameters(crawl))
+    names = [column[0] for column in rows.description]
+    for values in rows:
+        row = dict(zip(names, values, strict=True))
         timings = msgspec.json.decode(row["timings"], type=Timings)
         links = unpack_links(row["links"])
         yield PageLine(
@@ -262,7 +261,7 @@ def pages(
 
 
 def items(
-    db: sqlite3.Connection,
+    db: Database,
     crawl: int,
     fate: Fate | None = Fate.kept,
     *,
@@ -277,7 +276,7 @@ def items(
         )
 
 
-def item_counts(db: sqlite3.Connection, crawl: int) -> dict[str, int]:
+def item_counts(db: Database, crawl: int) -> dict[str, int]:
     """How many items there are of each fate."""
     counts = {fate.name: 0 for fate in Fate}
     for fate, _, count in db.execute(SQL["item_counts"], (crawl,)):
@@ -285,7 +284,7 @@ def item_counts(db: sqlite3.Connection, crawl: int) -> dict[str, int]:
     return counts
 
 
-def body(db: sqlite3.Connection, url: int) -> bytes | None:
+def body(db: Database, url: int) -> bytes | None:
     """The body of a visit, or None where it was not kept."""
     row = db.execute(SQL["body_of"], (url,)).fetchone()
     return unpack_body(row[0]) if row and row[0] is not None else None
@@ -304,7 +303,7 @@ def _spelt_out(links: list[Link]) -> list[LinkLine]:
     return [LinkLine(link.url, link.text, link.rel, Via(link.via).name) for link in links]
 
 
-def _led_here(db: sqlite3.Connection, parent: int | None, via: int) -> list[str]:
+def _led_here(db: Database, parent: int | None, via: int) -> list[str]:
     """The URLs that redirected to this one, the first one first."""
     chain: list[str] = []
     while via == Via.redirect and parent is not None and len(chain) < MAX_CHAIN:
@@ -313,9 +312,7 @@ def _led_here(db: sqlite3.Connection, parent: int | None, via: int) -> list[str]
     return chain
 
 
-def _final_url(
-    db: sqlite3.Connection, crawl: int, secret: bytes, url: str, links: list[Link]
-) -> str:
+def _final_url(db: Database, crawl: int, secret: bytes, url: str, links: list[Link]) -> str:
     """Where the redirects that start here end."""
     for _ in range(MAX_CHAIN):
         target = next((link.url for link in links if link.via == Via.redirect), None)

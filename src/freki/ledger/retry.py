@@ -1,11 +1,11 @@
 """Putting a class of ended URLs back, to be fetched again."""
 
-import sqlite3
 from collections import Counter
 from typing import Final
 
 import msgspec
 
+from freki.ledger.database import Database
 from freki.ledger.read import Filter
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
@@ -15,7 +15,7 @@ SQL: Final = statements("mend.sql")
 LEDGER: Final = statements("ledger.sql")
 
 
-def retry(db: sqlite3.Connection, crawl: int, wanted: Filter) -> int:
+def retry(db: Database, crawl: int, wanted: Filter) -> int:
     """Make the URLs wait again, and answer with how many there were.
 
     An answer that is stored goes: a URL has one outcome. Their hosts are asked for robots.txt
@@ -33,7 +33,7 @@ def retry(db: sqlite3.Connection, crawl: int, wanted: Filter) -> int:
     return count
 
 
-def _put_back(db: sqlite3.Connection, crawl: int, wanted: Filter) -> int:
+def _put_back(db: Database, crawl: int, wanted: Filter) -> int:
     urls = db.execute(SQL["to_retry"], wanted.parameters(crawl)).fetchall()
     if not urls:
         return 0

@@ -5,7 +5,6 @@ the session that holds it. Reaping a session gives back all it held and deletes 
 whatever that worker still sends is refused as a whole.
 """
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead, this_machine, this_process
+from freki.ledger.database import Database
 from freki.ledger.discover import Fingerprint, Known, New, Sieve, fingerprint
 from freki.ledger.rows import (
     Packer,
@@ -64,7 +64,7 @@ class SqliteLedger:
 
     def __init__(
         self,
-        db: sqlite3.Connection,
+        db: Database,
         store: str,
         crawl: int,
         terms: Terms,

@@ -1,12 +1,12 @@
 """The story of one URL: where it was found, what was decided, tried and answered."""
 
-import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.database import Database
 from freki.ledger.discover import fingerprint
 from freki.ledger.read import iso
 from freki.ledger.rows import unpack_links
@@ -65,7 +65,7 @@ class Story(Struct, frozen=True):
     more_links: bool
 
 
-def stories(db: sqlite3.Connection, url: str) -> Iterator[Story]:
+def stories(db: Database, url: str) -> Iterator[Story]:
     """The story of a URL in each run that knows it, the oldest first."""
     origin, path = split(url)
     (secret,) = db.execute(LEDGER["fingerprint_key"]).fetchone()
@@ -73,7 +73,7 @@ def stories(db: sqlite3.Connection, url: str) -> Iterator[Story]:
         yield _story(db, url, row)
 
 
-def alike(db: sqlite3.Connection, url: str) -> list[str]:
+def alike(db: Database, url: str) -> list[str]:
     """Known URLs that differ from one in what people mistype: scheme, www, the last slash."""
     origin, path = split(url)
     scheme, _, host = origin.partition("://")
@@ -85,7 +85,7 @@ def alike(db: sqlite3.Connection, url: str) -> list[str]:
     return [known for known in candidates if known != url and any(stories(db, known))]
 
 
-def _story(db: sqlite3.Connection, url: str, row: tuple[Any, ...]) -> Story:
+def _story(db: Database, url: str, row: tuple[Any, ...]) -> Story:
     (id_, state, reason, detail, depth, via, _hops, tries, parent, found_at, due, next_at, failures,
      crawl, run) = row  # fmt: skip
     ended = State(state) >= State.done
@@ -117,12 +117,12 @@ def _story(db: sqlite3.Connection, url: str, row: tuple[Any, ...]) -> Story:
     )
 
 
-def _name(db: sqlite3.Connection, url: int | None) -> str | None:
+def _name(db: Database, url: int | None) -> str | None:
     row = db.execute(SQL["name_of"], (url,)).fetchone()
     return row[0] if row else None
 
 
-def _attempts(db: sqlite3.Connection, url: int, visit: tuple[Any, ...] | None) -> Iterator[Attempt]:
+def _attempts(db: Database, url: int, visit: tuple[Any, ...] | None) -> Iterator[Attempt]:
     for at, reason, detail, timings in db.execute(SQL["attempts"], (url,)):
         took = msgspec.json.decode(timings, type=Timings)
         yield Attempt(iso(at), f"{Reason(reason).name}: {detail}", took.total, took)
@@ -133,7 +133,7 @@ def _attempts(db: sqlite3.Connection, url: int, visit: tuple[Any, ...] | None) -
         yield Attempt(iso(at), answer, took.total, took)
 
 
-def _mothers(db: sqlite3.Connection, id_: int, url: str) -> Iterator[Mother]:
+def _mothers(db: Database, id_: int, url: str) -> Iterator[Mother]:
     """Pages that link here. Links are kept with their page, so this looks at every page."""
     for page, name, packed in db.execute(SQL["pages_with_links"], (id_,)):
         if page == id_:

@@ -1,0 +1,42 @@
+"""What the ledger asks of a database: statements in, rows out. SQLite's own connection has it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]
+
+
+class Rows(Protocol):
+    """What a statement answers with."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    @property
+    def lastrowid(self) -> int | None: ...
+
+    @property
+    def description(self) -> Any:
+        """A sequence per column that begins with its name."""
+        ...
+
+    def fetchone(self) -> Any:
+        """The next row, or None after the last one."""
+        ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Database(Protocol):
+    """A connection. Transactions begin and end by statements; outside of one, each is its own."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, sql: str, parameters: Any = ..., /) -> Rows: ...
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Rows: ...
+
+    def close(self) -> None: ...
