@@ -11,6 +11,7 @@ FrekiError
 │   ├── StoreDamaged    the database says so itself
 │   ├── StoreFull       no room on the device
 │   └── StoreBusy       held by another process for too long
+├── BrowserMissing      there is no browser here that could be used
 ├── CrawlRunning        another process works on this crawl
 └── LeaseLost           our session was taken over; its late commits change nothing
 """
@@ -58,6 +59,10 @@ class StoreFull(StoreError):
 
 class StoreBusy(StoreError):
     """Another process held the store for longer than we wait."""
+
+
+class BrowserMissing(FrekiError):
+    """There is no browser here, or it does not start."""
 
 
 class CrawlRunning(FrekiError):

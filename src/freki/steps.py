@@ -19,6 +19,7 @@ from freki.messages import (
     Reason,
     Response,
 )
+from freki.pictures import Rendering, Shot, Unrendered
 
 Fetch = Callable[[Claim], Awaitable[Response | Failure]]
 """Gets the bytes of one URL. Redirects are answers like any other. Never raises for what the web
@@ -26,6 +27,10 @@ does, and always returns within its deadline."""
 
 Middleware = Callable[[Fetch], Fetch]
 """Wraps a fetch; the order is the list in `engine/build.py`, first one outermost."""
+
+Render = Callable[[Shot], Awaitable[Rendering | Unrendered]]
+"""Visits one URL with a browser and takes the pictures that are wished for. Never raises for what
+a page does, always returns within its deadline, and no visit knows anything of another."""
 
 Extract = Callable[[Response], Page]
 """Reads an answer. Pure, and total: no content of a page makes it raise."""

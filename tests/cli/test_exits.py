@@ -33,6 +33,7 @@ def test_the_codes_are_those_of_the_documentation() -> None:
         (errors.StoreTooNew(), Exit.store_unreachable),
         (errors.StoreUnreachable(), Exit.store_unreachable),
         (errors.StoreFull(), Exit.storage_full),
+        (errors.BrowserMissing(), Exit.browser_missing),
         (errors.CrawlRunning(), Exit.crawl_running),
         (errors.LeaseLost(), Exit.bug),
     ],

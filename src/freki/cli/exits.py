@@ -28,6 +28,8 @@ def of_error(error: errors.FrekiError) -> Exit:
             return Exit.storage_full
         case errors.StoreError():
             return Exit.store_unreachable
+        case errors.BrowserMissing():
+            return Exit.browser_missing
         case errors.CrawlRunning():
             return Exit.crawl_running
         case errors.BadInput():

@@ -9,7 +9,8 @@ from freki.ledger.store import open_store
 
 # In the order in which rows refer to each other.
 TABLES = (
-    "crawl", "host", "url", "request", "body", "page", "item", "attempt", "secret",
+    "crawl", "host", "url", "request", "body", "page", "item", "attempt",
+    "rendering", "picture", "capture", "thumbnail", "secret",
 )  # fmt: skip
 
 # Row numbers tried one by one around a damaged page before the next stretch is tried.

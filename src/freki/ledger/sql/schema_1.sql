@@ -151,3 +151,74 @@ CREATE TABLE secret (
     name  TEXT PRIMARY KEY,
     value BLOB NOT NULL
 ) WITHOUT ROWID;
+
+-- One row per visit by a browser: of a URL of a crawl, or of an address that was asked for by itself.
+-- One that failed has its reason, and no captures.
+CREATE TABLE rendering (
+    id        INTEGER PRIMARY KEY,
+    crawl     INTEGER,                  -- NULL: of none
+    url       INTEGER,                  -- the row of the URL in the crawl
+    address   TEXT NOT NULL,            -- asked for
+    final_url TEXT NOT NULL,
+    at        REAL NOT NULL,
+    status    INTEGER NOT NULL,
+    reason    INTEGER NOT NULL,         -- 1 is ok; else that of `failed`
+    detail    TEXT NOT NULL,
+    title     TEXT NOT NULL,
+    settled   INTEGER NOT NULL,
+    phases    TEXT NOT NULL,            -- JSON: queue, navigate, settle, capture
+    console   TEXT NOT NULL,            -- JSON
+    failed    TEXT NOT NULL,            -- JSON: url, why
+    requests  INTEGER NOT NULL,
+    blocked   INTEGER NOT NULL
+);
+CREATE INDEX rendering_of_crawl ON rendering (crawl, id);
+CREATE INDEX rendering_of_url ON rendering (url) WHERE url IS NOT NULL;
+
+-- One row per capture: one for each viewport, and for each tile of a page that is very tall.
+CREATE TABLE capture (
+    id        INTEGER PRIMARY KEY,
+    rendering INTEGER NOT NULL,
+    viewport  TEXT NOT NULL,            -- JSON
+    tile      INTEGER NOT NULL,
+    tiles     INTEGER NOT NULL,
+    top       INTEGER NOT NULL,
+    truncated INTEGER NOT NULL,
+    blank     INTEGER NOT NULL,
+    phash     INTEGER,                  -- 64 bits, signed
+    likeness  INTEGER,                  -- the first capture of those that look alike
+    picture   INTEGER NOT NULL
+);
+CREATE INDEX capture_of_rendering ON capture (rendering);
+CREATE INDEX capture_like ON capture (likeness) WHERE likeness IS NOT NULL;
+CREATE INDEX capture_picture ON capture (picture);
+
+-- The thumbnails of a capture, by their widths.
+CREATE TABLE thumbnail (
+    capture INTEGER NOT NULL,
+    width   INTEGER NOT NULL,
+    picture INTEGER NOT NULL,
+    UNIQUE (capture, width)
+);
+CREATE INDEX thumbnail_picture ON thumbnail (picture);
+
+-- One row per distinct picture. Images are compressed as they are.
+CREATE TABLE picture (
+    id     INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,        -- SHA-256
+    format TEXT NOT NULL,
+    width  INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    bytes  INTEGER NOT NULL,
+    data   BLOB NOT NULL
+);
+
+-- Where captures that look alike are found: the hash of the first of each group, cut into six bands.
+-- Hashes that differ in up to five bits have at least one band in common.
+CREATE TABLE likeness (
+    scope   INTEGER NOT NULL,           -- the crawl; 0 is none
+    band    INTEGER NOT NULL,           -- its place above its bits
+    capture INTEGER NOT NULL,
+    phash   INTEGER NOT NULL,
+    PRIMARY KEY (scope, band, capture)
+) WITHOUT ROWID;

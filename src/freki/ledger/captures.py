@@ -1,0 +1,314 @@
+"""What browsers saw, kept and read. A picture is stored once, however often it was taken.
+
+Captures that look alike share the first one's number as their `likeness`. It is found when a
+capture is stored: hashes that differ in five bits or fewer agree in at least one of six bands,
+so an index answers with the few that must be compared.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from freki.ledger.read import iso
+from freki.ledger.statements import statements
+from freki.messages import Reason
+from freki.pictures import (
+    Capture,
+    FailedRequest,
+    Phases,
+    Picture,
+    Rendering,
+    Unrendered,
+    Viewport,
+    likeness,
+)
+
+SQL: Final = statements("captures.sql")
+
+# Bits in which the hashes of pictures that count as alike differ at most. Beyond 10, hashes of
+# pages in one style run together.
+ALIKE = 5
+
+_BANDS = (11, 11, 11, 11, 10, 10)  # bits of each
+_BAND_SHIFT = 16
+_SIGN = 1 << 63
+
+_encode = msgspec.json.encode
+
+
+class ThumbnailLine(Struct, frozen=True):
+    """A small picture of a capture."""
+
+    width: int
+    height: int
+    sha256: str
+    bytes: int
+
+
+class CaptureLine(Struct, frozen=True):
+    """A capture as it is shown."""
+
+    id: int
+    viewport: Viewport
+    tile: int
+    tiles: int
+    top: int
+    truncated: bool
+    blank: bool
+    phash: str | None
+    likeness: int | None  # the first capture that looks like this one
+    format: str
+    width: int
+    height: int
+    bytes: int
+    sha256: str
+    thumbnails: list[ThumbnailLine]
+
+
+class RenderingLine(Struct, frozen=True):
+    """A visit by a browser as it is shown, with its captures."""
+
+    id: int
+    url: str
+    final_url: str
+    at: str
+    status: int
+    reason: str  # ok, or why there is no picture
+    detail: str
+    title: str
+    settled: bool
+    phases: Phases
+    console: list[str]
+    failed_requests: list[FailedRequest]
+    requests: int
+    blocked: int
+    captures: list[CaptureLine]
+
+
+class Wanted(Struct, frozen=True):
+    """Which visits; None is any."""
+
+    crawl: int | None = None
+    id: int | None = None
+    url: int | None = None  # the row of a URL
+    address: str | None = None
+    reason: Reason | None = None
+    failed: bool | None = None
+    blank: bool | None = None
+    likeness: int | None = None
+    after: int = 0
+    limit: int = -1
+
+
+def keep(
+    db: sqlite3.Connection,
+    at: float,
+    seen: Rendering | Unrendered,
+    crawl: int | None = None,
+    url: int | None = None,
+) -> int:
+    """Store a visit in the transaction that is open; answers with its number."""
+    reason, detail, told = Reason.ok, "", seen
+    if isinstance(seen, Unrendered):
+        reason, detail = seen.reason, seen.detail
+        told = Rendering(url=seen.url, final_url="", status=0, settled=False, phases=seen.phases)
+    assert isinstance(told, Rendering)
+    row = db.execute(
+        SQL["rendering_add"],
+        (
+            crawl,
+            url,
+            told.url,
+            told.final_url,
+            at,
+            told.status,
+            reason,
+            detail,
+            told.title,
+            told.settled,
+            _encode(told.phases).decode(),
+            _encode(told.console).decode(),
+            _encode(told.failed_requests).decode(),
+            told.requests,
+            told.blocked,
+        ),
+    ).lastrowid
+    assert row is not None
+    for capture in told.captures:
+        _keep_capture(db, row, crawl or 0, capture)
+    return row
+
+
+def store(
+    db: sqlite3.Connection, at: float, seen: Rendering | Unrendered, crawl: int | None = None
+) -> int:
+    """Store a visit in a transaction of its own."""
+    with _transaction(db):
+        return keep(db, at, seen, crawl)
+
+
+def renderings(db: sqlite3.Connection, wanted: Wanted) -> Iterator[RenderingLine]:
+    """Visits with their captures, in the order in which they were stored."""
+    for row in db.execute(SQL["renderings"], msgspec.structs.asdict(wanted)):
+        id_, _, _, address, final_url, at, status, reason, detail, title, settled, *rest = row
+        phases, console, failed, requests, blocked = rest
+        yield RenderingLine(
+            id_,
+            address,
+            final_url,
+            iso(at),
+            status,
+            Reason(reason).name,
+            detail,
+            title,
+            bool(settled),
+            msgspec.json.decode(phases, type=Phases),
+            msgspec.json.decode(console),
+            msgspec.json.decode(failed, type=list[FailedRequest]),
+            requests,
+            blocked,
+            _captures(db, id_),
+        )
+
+
+def picture(db: sqlite3.Connection, digest: bytes) -> Picture | None:
+    """The picture with this SHA-256."""
+    row = db.execute(SQL["picture_data"], (digest,)).fetchone()
+    if row is None:
+        return None
+    data, format_, width, height = row
+    return Picture(data=data, format=format_, width=width, height=height)
+
+
+def groups(
+    db: sqlite3.Connection, crawl: int | None = None, limit: int = -1
+) -> list[tuple[int, int]]:
+    """Captures that look alike: the number of the first of each group, and how many they are."""
+    return db.execute(SQL["groups"], {"crawl": crawl, "limit": limit}).fetchall()
+
+
+def drop(db: sqlite3.Connection, *renderings: int) -> None:
+    """Forget visits, and the pictures that no other visit has."""
+    with _transaction(db):
+        for id_ in renderings:
+            for statement in ("thumbnails_drop", "likeness_drop", "captures_drop"):
+                db.execute(SQL[statement], (id_,))
+            db.execute(SQL["rendering_drop"], (id_,))
+        db.execute(SQL["pictures_sweep"])
+
+
+def drop_before(db: sqlite3.Connection, at: float) -> int:
+    """Forget visits of no crawl that are older; answers with how many there were."""
+    old = [id_ for (id_,) in db.execute(SQL["renderings_before"], (at,))]
+    drop(db, *old)
+    return len(old)
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _keep_capture(db: sqlite3.Connection, rendering: int, scope: int, capture: Capture) -> None:
+    leader = None
+    if capture.phash is not None and not capture.blank:
+        leader = _first_alike(db, scope, capture.phash)
+    row = db.execute(
+        SQL["capture_add"],
+        (
+            rendering,
+            _encode(capture.viewport).decode(),
+            capture.tile,
+            capture.tiles,
+            capture.top,
+            capture.truncated,
+            capture.blank,
+            None if capture.phash is None else _signed(capture.phash),
+            leader,
+            _keep_picture(db, capture.picture),
+        ),
+    ).lastrowid
+    assert row is not None
+    if leader is None and capture.phash is not None and not capture.blank:
+        db.execute(SQL["capture_leads"], (row,))
+        bands = [(scope, band, row, _signed(capture.phash)) for band in _bands(capture.phash)]
+        db.executemany(SQL["likeness_add"], bands)
+    for thumbnail in capture.thumbnails:
+        db.execute(SQL["thumbnail_add"], (row, thumbnail.width, _keep_picture(db, thumbnail)))
+
+
+def _keep_picture(db: sqlite3.Connection, picture: Picture) -> int:
+    digest = picture.digest
+    size = (picture.width, picture.height, len(picture.data))
+    db.execute(SQL["picture_add"], (digest, picture.format, *size, picture.data))
+    return int(db.execute(SQL["picture_id"], (digest,)).fetchone()[0])
+
+
+def _first_alike(db: sqlite3.Connection, scope: int, phash: int) -> int | None:
+    bands = _encode(_bands(phash)).decode()
+    near = (
+        capture
+        for capture, other in db.execute(SQL["alike"], (scope, bands))
+        if likeness(phash, _unsigned(other)) <= ALIKE
+    )
+    return next(near, None)
+
+
+def _bands(phash: int) -> list[int]:
+    bands = []
+    for place, bits in enumerate(_BANDS):
+        bands.append(place << _BAND_SHIFT | phash & ((1 << bits) - 1))
+        phash >>= bits
+    return bands
+
+
+def _signed(number: int) -> int:
+    """SQLite's whole numbers have a sign."""
+    return (number ^ _SIGN) - _SIGN
+
+
+def _unsigned(number: int) -> int:
+    return number & (2 * _SIGN - 1)
+
+
+def _captures(db: sqlite3.Connection, rendering: int) -> list[CaptureLine]:
+    rows = db.cursor()
+    rows.row_factory = sqlite3.Row
+    return [
+        CaptureLine(
+            id=row["id"],
+            viewport=msgspec.json.decode(row["viewport"], type=Viewport),
+            tile=row["tile"],
+            tiles=row["tiles"],
+            top=row["top"],
+            truncated=bool(row["truncated"]),
+            blank=bool(row["blank"]),
+            phash=None if row["phash"] is None else f"{_unsigned(row['phash']):016x}",
+            likeness=row["likeness"],
+            format=row["format"],
+            width=row["width"],
+            height=row["height"],
+            bytes=row["bytes"],
+            sha256=row["digest"].hex(),
+            thumbnails=_thumbnails(db, row["id"]),
+        )
+        for row in rows.execute(SQL["captures"], (rendering,)).fetchall()
+    ]
+
+
+def _thumbnails(db: sqlite3.Connection, capture: int) -> list[ThumbnailLine]:
+    return [
+        ThumbnailLine(width, height, digest.hex(), size)
+        for width, height, digest, size in db.execute(SQL["thumbnails"], (capture,))
+    ]
