@@ -11,6 +11,7 @@ import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -158,6 +159,13 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
     insecure: Annotated[bool, Meta(description="accept TLS certificates that do not verify")] = (
         False
     )
+    allow_private: Annotated[
+        bool, Meta(description="reach private addresses too, as this machine and its network")
+    ] = True
+    allow_address: Annotated[
+        tuple[str, ...],
+        Meta(description="reach this address or network, as 10.1.0.0/16, whatever it is"),
+    ] = ()
 
 
 class Keeping(Struct, frozen=True, forbid_unknown_fields=True):
@@ -236,7 +244,16 @@ def settings(*layers: Layer) -> Settings:
         raise BadConfig(
             "--sitemap only finds sitemaps by robots.txt, which --ignore-robots leaves out"
         )
+    for text in made.fetching.allow_address:
+        _expect_network(text)
     return made
+
+
+def _expect_network(text: str) -> None:
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise BadConfig(f"--allow-address: {error}") from None
 
 
 def from_file(path: Path) -> Layer:

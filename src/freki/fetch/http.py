@@ -14,6 +14,8 @@ import pycurl
 from freki.config import Fetching
 from freki.fetch.body import Intake
 from freki.fetch.decode import ACCEPTED
+from freki.fetch.door import Door, not_inherited
+from freki.fetch.egress import Egress
 from freki.fetch.names import Names
 from freki.messages import Claim, Failure, Reason, Response, Timings, Via
 from freki.url import hostname, is_address, split
@@ -76,7 +78,9 @@ class Http:
         self._types = tuple(kind.lower() for kind in types)
         self._user_agent = user_agent
         self._loop = asyncio.get_running_loop()
-        self._names = Names(settings.connect_timeout)
+        self._egress = Egress(settings.allow_private, settings.allow_address)
+        self._names = Names(settings.connect_timeout, self._egress)
+        self._doors: dict[pycurl.Curl, Door] = {}
         self._free: list[pycurl.Curl] = []
         self._waiting: dict[pycurl.Curl, asyncio.Future[tuple[int, str]]] = {}
         self._timer: asyncio.Handle | None = None
@@ -116,6 +120,8 @@ class Http:
         curl.setopt(pycurl.REQUEST_TARGET, split(claim.url).path)
         curl.setopt(pycurl.WRITEFUNCTION, intake.write)
         curl.setopt(pycurl.HEADERFUNCTION, intake.header)
+        door = self._doors[curl]
+        door.refusal = None
         if addresses:
             curl.setopt(pycurl.RESOLVE, [pinned(claim.url, addresses)])
         done = self._waiting[curl] = self._loop.create_future()
@@ -129,6 +135,9 @@ class Http:
             raise
         answer = _answer(curl, claim.url, intake, (code, message), looked_up)
         self._free.append(curl)
+        if code and door.refusal is not None:
+            detail = f"{hostname(claim.url)}: {door.refusal}"
+            return Failure(Reason.blocked_address, detail, answer.timings)
         return answer
 
     def _intake(self, claim: Claim) -> Intake:
@@ -156,6 +165,7 @@ class Http:
     def _new_handle(self) -> pycurl.Curl:
         """Everything that is the same for all requests, set once."""
         settings, curl = self._settings, pycurl.Curl()
+        door = self._doors[curl] = Door(self._egress)
         options: dict[int, Any] = {
             pycurl.NOSIGNAL: 1,
             pycurl.SHARE: self._share,
@@ -167,6 +177,8 @@ class Http:
             ],
             pycurl.HTTP_CONTENT_DECODING: 0,  # see decode.py
             pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
+            pycurl.OPENSOCKETFUNCTION: door.open,
+            pycurl.SOCKOPTFUNCTION: not_inherited,
             pycurl.PROXY: "",  # none from the environment
             pycurl.NETRC: pycurl.NETRC_IGNORED,
             pycurl.PATH_AS_IS: 1,

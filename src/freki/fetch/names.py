@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Callable
 
+from freki.fetch.egress import Egress
 from freki.messages import Failure, Reason
 
 # The system's answers come without their time to live. A minute follows a host that moves soon
@@ -36,10 +37,11 @@ def by_system(host: str) -> list[str]:
 
 
 class Names:
-    """What is known of host names."""
+    """What is known of host names: addresses that may be reached, or why there are none."""
 
-    def __init__(self, timeout: float, resolve: Resolve = by_system) -> None:
+    def __init__(self, timeout: float, egress: Egress, resolve: Resolve = by_system) -> None:
         self._timeout = timeout
+        self._egress = egress
         self._resolve = resolve
         self._loop = asyncio.get_running_loop()
         self._known: dict[str, tuple[float, list[str] | Failure]] = {}
@@ -85,13 +87,21 @@ class Names:
     def _in_thread(self, host: str, answered: "asyncio.Future[list[str] | Failure]") -> None:
         answer: list[str] | Failure
         try:
-            answer = self._resolve(host)
+            answer = self._judged(host, self._resolve(host))
         except (OSError, UnicodeError) as error:
             answer = Failure(Reason.dns, f"{host}: {getattr(error, 'strerror', None) or error}")
         try:
             self._loop.call_soon_threadsafe(_settle, answered, answer)
         except RuntimeError:
             return  # the loop has ended, and nobody waits any more
+
+    def _judged(self, host: str, addresses: list[str]) -> list[str] | Failure:
+        """Those that may be reached. They are pinned, so nobody connects to the others."""
+        refusals = [self._egress.refusal(address) for address in addresses]
+        allowed = [
+            address for address, refusal in zip(addresses, refusals, strict=True) if not refusal
+        ]
+        return allowed or Failure(Reason.blocked_address, f"{host}: {refusals[0]}")
 
     def _remember(self, host: str, answer: list[str] | Failure) -> None:
         if len(self._known) >= MAX_NAMES:
