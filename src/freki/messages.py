@@ -80,6 +80,7 @@ class Via(IntEnum):
     refresh = 6
     sitemap_file = 7  # is a sitemap itself
     external = 8  # leads outside, and is only checked
+    robots_file = 9  # the rules of a host; no URL of a crawl, so never stored
 
 
 class Link(Struct, frozen=True, gc=False, array_like=True):
@@ -122,7 +123,7 @@ class HostRules(Struct, frozen=True):
     host: int
     origin: str
     at: float  # when it was asked
-    status: int  # after all redirects
+    status: int  # after all redirects; 0 where there was no whole answer
     body: bytes = b""
     tries: int = 0  # in a row that gave no usable answer
 

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -12,7 +13,9 @@ from tests.background import background
 from tests.command import PATIENCE, ended, freki, on_terminal, start
 from tests.system.scripted import page, scripted
 
-from freki.cli.progress import size, span
+from freki.cli.progress import Speed, held_up, size, span
+from freki.engine.pulse import Beat, Pulse
+from freki.messages import Claim, Outcome, Reason, State
 from freki.testing.server import Site, serve
 from freki.testing.synthetic import Web
 
@@ -94,6 +97,20 @@ def test_a_log_that_nobody_takes_any_more_does_not_end_a_crawl(store: Path) -> N
         process.send_signal(signal.SIGTERM)  # of which it has something to log
         run = ended(process)
     assert (run.code, run.json["status"]) == (130, "interrupted")
+
+
+def test_a_crawl_that_stands_still_says_what_it_waits_for() -> None:
+    pulse, claim = Pulse(), Claim(1, 1, "http://a/x", 0)
+    later = time.time() + 4000
+    told = "robots.txt answers with status 503"
+    waits = Outcome(claim, State.waiting, Reason.robots_unreachable, told, later)
+    pulse.note(claim, None, waits)
+    text = held_up(Beat() + pulse.statistics(), Speed())
+    assert text.startswith(f"waiting for http://a ({told}), which is tried again in 1:06:")
+
+
+def test_what_is_over_holds_nothing_up() -> None:
+    assert held_up(Beat(trouble="http://a (status 429)", trouble_until=1.0), Speed()) == ""
 
 
 @pytest.mark.parametrize(

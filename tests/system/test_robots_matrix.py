@@ -38,7 +38,7 @@ def _redirects(count: int) -> Script:
 
 def _bomb() -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    body = packer.compress(b"# " * 40_000_000) + packer.flush()
+    body = packer.compress(RULES + b"# " * 40_000_000) + packer.flush()
     return answer(200, body, content_encoding="gzip")
 
 
@@ -73,8 +73,38 @@ MATRIX: dict[str, tuple[Script, Welcome, Welcome]] = {
         str(status): ({"/robots.txt": answer(status, b"later")}, LATER, LATER)
         for status in (429, 500, 502, 503)
     },
+    "no answer in time": ({"/robots.txt": None}, LATER, LATER),
+    "a closed connection": ({"/robots.txt": b""}, LATER, LATER),
+    "half an answer": ({"/robots.txt": answer(200, RULES)[:-5]}, LATER, LATER),
+    "no HTTP": ({"/robots.txt": b"SSH-2.0-nonsense\r\n"}, LATER, LATER),
+    "a redirect to a dead host": (
+        {"/robots.txt": answer(301, location="http://127.0.0.1:1/")},
+        LATER,
+        LATER,
+    ),
+    "a broken coding": (
+        {"/robots.txt": answer(200, b"no gzip", content_encoding="gzip")},
+        LATER,
+        LATER,
+    ),
+    "a bomb": ({"/robots.txt": _bomb}, COME_IN, GO_AWAY),
+    "twelve megabytes": (
+        {"/robots.txt": answer(200, RULES + b"# comment\n" * 1_200_000)},
+        COME_IN,
+        GO_AWAY,
+    ),
     "half a megabyte": ({"/robots.txt": _large()}, COME_IN, GO_AWAY),
     "UTF-8 with a mark": ({"/robots.txt": answer(200, b"\xef\xbb\xbf" + RULES)}, COME_IN, GO_AWAY),
+    "UTF-16": (
+        {"/robots.txt": answer(200, RULES.decode().encode("utf-16"))},
+        COME_IN,
+        GO_AWAY,
+    ),
+    "lines that end as on Windows": (
+        {"/robots.txt": answer(200, RULES.replace(b"\n", b"\r\n"))},
+        COME_IN,
+        GO_AWAY,
+    ),
     "NUL bytes": ({"/robots.txt": answer(200, RULES.replace(b" ", b"\0 "))}, COME_IN, GO_AWAY),
 }
 
@@ -109,23 +139,30 @@ def test_what_an_answer_means(row: str) -> None:
     _asked(script, check)
 
 
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        ({"/robots.txt": None}, Reason.timeout),
-        ({"/robots.txt": b""}, Reason.incomplete),
-        ({"/robots.txt": b"SSH-2.0-nonsense\r\n"}, Reason.protocol),
-        ({"/robots.txt": _bomb}, Reason.too_large),
-    ],
-)
-def test_no_answer_means_that_nothing_is_known(script: Script, reason: Reason) -> None:
-    async def check(rulebook: Rulebook, site: str, clock: Clock) -> None:
-        answered = await rulebook.ask(Claim(1, 1, f"{site}/", 0))
-        assert isinstance(answered, Failure)
-        assert answered.reason is reason
-        assert rulebook.welcome(Claim(1, 1, f"{site}/", 0), clock.now).welcome is Welcome.ask_first
+def test_a_host_that_is_not_reached_is_told_apart() -> None:
+    """It pauses as a whole, and its URLs say that it was not reached, and not by what file."""
 
-    _asked(script, check)
+    async def check(rulebook: Rulebook, _site: str, clock: Clock) -> None:
+        claim = Claim(1, 1, "http://127.0.0.1:1/", 0)
+        answered = await rulebook.ask(claim)
+        assert isinstance(answered, Failure)
+        assert answered.reason is Reason.connect
+        assert rulebook.welcome(claim, clock.now).welcome is Welcome.ask_first
+
+    _asked({}, check)
+
+
+def test_what_a_crawl_wants_to_keep_is_no_reason_not_to_know_the_rules() -> None:
+    async def check() -> None:
+        async with scripted({"/robots.txt": answer(200, RULES, content_type="text/plain")}) as site:
+            http = Http(Fetching(max_body=10), AGENT, 4, types=("text/html",))
+            rulebook = Rulebook(http.fetch, AGENT, Clock())
+            await rulebook.ask(Claim(1, 1, f"{site.url}/", 0))
+            http.close()
+            private = Claim(1, 1, f"{site.url}/private", 0)
+            assert rulebook.welcome(private, Clock.now).welcome is GO_AWAY
+
+    asyncio.run(check())
 
 
 def test_rules_behind_a_redirect_to_another_host_count_for_the_first() -> None:

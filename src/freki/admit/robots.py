@@ -39,9 +39,9 @@ class Access(Enum):
     disallow_for_now = "disallow_for_now"  # until robots.txt can be read
 
 
-def access(status: int | None) -> Access:
-    """The meaning of a status after all redirects; None where there was no answer."""
-    if status is None or status == 429:
+def access(status: int) -> Access:
+    """The meaning of a status after all redirects; 0 where there was no whole answer."""
+    if status == 429:
         # 429 is in the range of 2.3.1.3, but it says "come later", not "come in".
         return Access.disallow_for_now
     if 200 <= status < 300:
@@ -49,7 +49,7 @@ def access(status: int | None) -> Access:
     if 300 <= status < 500:
         # 2.3.1.2 for redirects that lead nowhere, 2.3.1.3 for the rest.
         return Access.allow_all
-    return Access.disallow_for_now  # 2.3.1.4
+    return Access.disallow_for_now  # 2.3.1.4: a server error, or nothing
 
 
 def parse(body: bytes) -> "Rules":

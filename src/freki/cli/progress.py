@@ -82,8 +82,12 @@ class Lines(Silent):
         self._speed.note(beat.pages)
         self.say(
             f"{beat.pages:,} pages, {self._speed.rate():,.1f}/s, {crew.work.open:,} to do, "
-            f"{beat.failed:,} failed, {size(beat.wire_bytes)}"
+            f"{beat.failed:,} failed, {size(beat.wire_bytes)}{self._standstill(beat)}"
         )
+
+    def _standstill(self, beat: Beat) -> str:
+        held = held_up(beat, self._speed)
+        return f"; {held}" if held else ""
 
 
 class Live(Silent):
@@ -131,6 +135,8 @@ class Live(Silent):
             lines.append(f"  [dim]{statuses}[/dim]")
         if slowest:
             lines.append(f"  [dim]slowest: {_literal(slowest)}[/dim]")
+        if held := held_up(beat, self._speed):
+            lines.append(f"  [dim]{_literal(held)}[/dim]")
         if self._note:
             lines.append(f"  [yellow]{_literal(self._note)}[/yellow]")
         return "\n".join(lines)
@@ -163,6 +169,14 @@ class Speed:
             return 0.0
         (began, before), (now, pages) = self._marks[0], self._marks[-1]
         return (pages - before) / (now - began) if now > began else 0.0
+
+
+def held_up(beat: Beat, speed: Speed) -> str:
+    """What a crawl that stands still waits for."""
+    seconds = beat.trouble_until - time.time()
+    if speed.rate() > 0 or seconds <= 0:
+        return ""
+    return f"waiting for {harmless(beat.trouble)}, which is tried again in {span(seconds)}"
 
 
 def size(count: float) -> str:

@@ -23,11 +23,14 @@ class Beat(Struct, frozen=True):
     wire_bytes: int = 0
     statuses: dict[str, int] = {}  # "2xx" and so on
     slowest: list[tuple[str, float]] = []  # host and its response time in seconds
+    trouble: str = ""  # what a URL had to wait for last
+    trouble_until: float = 0.0  # and when it may be tried again, in seconds since the epoch
 
     def __add__(self, other: "Beat") -> "Beat":
         """What two workers did; the slowest hosts are the three slowest of both."""
         hosts = {**dict(other.slowest), **dict(self.slowest)}
         slowest = nlargest(3, hosts.items(), key=lambda host: host[1])
+        last = max(self, other, key=lambda beat: beat.trouble_until)
         return Beat(
             self.fetched + other.fetched,
             self.pages + other.pages,
@@ -36,6 +39,8 @@ class Beat(Struct, frozen=True):
             self.wire_bytes + other.wire_bytes,
             dict(sorted((Counter(self.statuses) + Counter(other.statuses)).items())),
             slowest,
+            last.trouble,
+            last.trouble_until,
         )
 
 
@@ -48,12 +53,15 @@ class Pulse:
         self._seconds: dict[str, float] = {}
         self._pages = 0
         self._wire_bytes = 0
+        self._waiting: Outcome | None = None
 
     def __repr__(self) -> str:
         return f"<Pulse {self.statistics()}>"
 
     def note(self, claim: Claim, answer: Response | Failure | None, outcome: Outcome) -> None:
         self._states[outcome.state] += 1
+        if outcome.state is State.waiting:
+            self._waiting = outcome
         if not isinstance(answer, Response):
             return
         self._pages += outcome.state is State.done and outcome.reason in PAGES
@@ -75,4 +83,10 @@ class Pulse:
             wire_bytes=self._wire_bytes,
             statuses={f"{kind}xx": count for kind, count in sorted(self._statuses.items())},
             slowest=nlargest(3, self._seconds.items(), key=lambda host: host[1]),
+            trouble=_trouble(self._waiting) if self._waiting else "",
+            trouble_until=self._waiting.due if self._waiting else 0.0,
         )
+
+
+def _trouble(waiting: Outcome) -> str:
+    return f"{split(waiting.claim.url).origin} ({waiting.detail or waiting.reason.name})"

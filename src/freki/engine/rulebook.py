@@ -11,6 +11,7 @@ from enum import Enum
 from msgspec import Struct
 
 from freki.admit.robots import MAX_BODY, Access, Group, access, parse
+from freki.engine.verdict import UNREACHED
 from freki.messages import Claim, Failure, HostRules, Reason, Response, Via
 from freki.steps import Fetch
 from freki.url import join, split
@@ -21,8 +22,11 @@ KEPT_SECONDS = 86_400.0
 # RFC 9309 2.3.1.2: at least five redirects, also to other hosts.
 MAX_REDIRECTS = 5
 
-# A host whose rules cannot be read is asked again after these pauses, and then left alone.
+# A host whose rules cannot be read is asked again after these pauses, and then left alone. One
+# that says that it is in trouble gets more time than one that sends nothing of use: that may as
+# well be no web server, and whoever mistyped a port waits for the verdict.
 PAUSES = (10.0, 30.0, 90.0, 300.0)
+SPEECHLESS_PAUSES = (1.0, 5.0, 15.0, 45.0)
 
 # Hosts whose rules are in memory, and bytes of their files: parsed they take up to 25 times as
 # much. A host that fell out is read from the ledger with its next claims, or asked again.
@@ -55,11 +59,12 @@ ASK_FIRST = Answer(Welcome.ask_first)
 class _Known:
     """The rules of a host, as far as they concern us."""
 
-    __slots__ = ("group", "rules")
+    __slots__ = ("group", "rules", "why")
 
-    def __init__(self, rules: HostRules, group: Group | None) -> None:
+    def __init__(self, rules: HostRules, group: Group | None, why: str) -> None:
         self.rules = rules
         self.group = group
+        self.why = why  # there are no rules, where there are none
 
 
 class NoRulebook:
@@ -108,7 +113,7 @@ class Rulebook(NoRulebook):
             return ASK_FIRST
         rules = known.rules
         if rules.tries:
-            return _unreadable(rules, now)
+            return _unreadable(known, now)
         if known.group is None:
             return COME_IN
         decision = known.group.decide(path)
@@ -138,24 +143,38 @@ class Rulebook(NoRulebook):
     async def _ask(self, host: int, origin: str) -> HostRules | Failure:
         answer = await self._follow(host, f"{origin}/robots.txt")
         if isinstance(answer, Failure):
-            return answer
+            if answer.reason in UNREACHED:
+                return answer
+            return self._closed(host, origin, 0, f"{answer.reason.name}: {answer.detail}")
+        match access(answer.status):
+            case Access.disallow_for_now:
+                return self._closed(host, origin, answer.status)
+            case Access.use_body:
+                body = answer.body[:MAX_BODY]
+            case Access.allow_all:
+                body = b""  # what no parser reads is not kept either
+        rules = HostRules(host, origin, self._clock(), answer.status, body)
+        self._learn(rules)
+        return rules
+
+    def _closed(self, host: int, origin: str, status: int, why: str = "") -> HostRules:
+        """RFC 9309 2.3.1.4: the host was reached, and what it wants is not known."""
         before = self._known.get(origin)
         tries = before.rules.tries if before is not None else 0
-        closed = access(answer.status) is Access.disallow_for_now
-        # What no parser reads is not kept either.
-        readable = access(answer.status) is Access.use_body
-        body = answer.body[:MAX_BODY] if readable else b""
-        tries = tries + 1 if closed else 0
-        rules = HostRules(host, origin, self._clock(), answer.status, body, tries)
-        self._learn(rules)
+        rules = HostRules(host, origin, self._clock(), status, tries=tries + 1)
+        self._learn(rules, why)
         return rules
 
     async def _follow(self, host: int, url: str) -> Response | Failure:
         """The answer after all redirects, or the last redirect where there are too many."""
         redirects = 0
         while True:
-            answer = await self._fetch(Claim(0, host, url, 0, via=Via.seed))
-            if isinstance(answer, Failure) or answer.status not in (301, 302, 303, 307, 308):
+            answer = await self._fetch(Claim(0, host, url, 0, via=Via.robots_file))
+            if isinstance(answer, Failure):
+                # Where it leads to another host, that one is not reached, and ours was.
+                away = f"{url}: {answer.reason.name}: {answer.detail}"
+                return Failure(Reason.bad_redirect, away) if redirects else answer
+            if answer.status not in (301, 302, 303, 307, 308):
                 return answer
             target = join(url, answer.header("location") or url)
             if target is None or redirects == MAX_REDIRECTS:
@@ -170,13 +189,13 @@ class Rulebook(NoRulebook):
         urls = [url for text in named if (url := join(f"{origin}/", text))]
         return list(dict.fromkeys([*urls, f"{origin}/sitemap.xml"]))
 
-    def _learn(self, rules: HostRules) -> None:
+    def _learn(self, rules: HostRules, why: str = "") -> None:
         group = None
         if access(rules.status) is Access.use_body:
             group = parse(rules.body).for_agent(self._agent)
         if (before := self._known.pop(rules.origin, None)) is not None:
             self._bytes -= len(before.rules.body)
-        self._known[rules.origin] = _Known(rules, group)
+        self._known[rules.origin] = _Known(rules, group, why)
         self._bytes += len(rules.body)
         while len(self._known) > MAX_KNOWN or (
             self._bytes > MAX_KNOWN_BYTES and len(self._known) > 1
@@ -185,12 +204,15 @@ class Rulebook(NoRulebook):
             self._bytes -= len(oldest.rules.body)
 
 
-def _unreadable(rules: HostRules, now: float) -> Answer:
+def _unreadable(known: _Known, now: float) -> Answer:
     """RFC 9309 2.3.1.4: nothing may be fetched, and the host is asked again later."""
-    detail = f"robots.txt answers with status {rules.status}"
-    if rules.tries > len(PAUSES):
+    rules = known.rules
+    told = f"answers with status {rules.status}" if rules.status else "gives no whole answer"
+    detail = f"robots.txt {told}" + (f" ({known.why})" if known.why else "")
+    pauses = PAUSES if rules.status else SPEECHLESS_PAUSES
+    if rules.tries > len(pauses):
         return Answer(Welcome.go_away, Reason.robots_unreachable, detail)
-    until = rules.at + PAUSES[rules.tries - 1]
+    until = rules.at + pauses[rules.tries - 1]
     if now >= until:
         return ASK_FIRST
     return Answer(Welcome.later, Reason.robots_unreachable, detail, until)

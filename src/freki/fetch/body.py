@@ -1,6 +1,6 @@
 """Takes in an answer as it arrives, within limits. Pure: bytes in, a `Response` out."""
 
-from freki.fetch.decode import Undecodable, decode
+from freki.fetch.decode import Undecodable, beginning, decode
 from freki.messages import Failure, Reason, Response, Timings
 
 # libcurl stops at 300 KiB of headers by itself; this bounds what we keep of many small ones.
@@ -104,11 +104,14 @@ class Intake:
         codings = ", ".join(value for name, value in headers if name == "content-encoding")
         if codings:
             try:
-                body = decode(body, codings, self.limit)
+                body = self._decode(body, codings)
             except Undecodable as error:
                 return Failure(error.reason, error.detail, timings, status)
         kind = _last(headers, "content-type")
         return Response(url, status, headers, body, kind, timings, wire_bytes, http, address)
+
+    def _decode(self, body: bytes, codings: str) -> bytes:
+        return decode(body, codings, self.limit)
 
     def failure(self, reason: Reason, detail: str, timings: Timings, status: int) -> Failure:
         """Why there is no answer: what we stopped ourselves says more than what libcurl saw."""
@@ -117,6 +120,22 @@ class Intake:
         elif self.too_large:
             reason, detail = Reason.too_large, f"the body is larger than {self.limit} bytes"
         return Failure(reason, detail, timings, status)
+
+
+class Beginning(Intake):
+    """An answer of which only the first bytes count, so it is never too large."""
+
+    # Nothing grows by being compressed, so these many hold all that counts.
+    _WIRE_FACTOR = 2
+
+    def write(self, piece: bytes) -> int:
+        self.size += len(piece)
+        self._pieces.append(piece)
+        self.enough = self.size > self._WIRE_FACTOR * self.limit
+        return -1 if self.enough else len(piece)
+
+    def _decode(self, body: bytes, codings: str) -> bytes:
+        return beginning(body, codings, self.limit)
 
 
 def _last(headers: tuple[tuple[str, str], ...], name: str) -> str:

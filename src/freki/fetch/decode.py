@@ -41,17 +41,27 @@ class Undecodable(Exception):
 
 def decode(body: bytes, content_encoding: str, limit: int) -> bytes:
     """The body without its codings, the last one undone first (RFC 9110 8.4)."""
+    for undo in _decoders(content_encoding):
+        body = undo(body, limit) if body else body
+        if len(body) > limit:
+            raise Undecodable(Reason.too_large, f"the body is larger than {limit} bytes")
+    return body
+
+
+def beginning(body: bytes, content_encoding: str, limit: int) -> bytes:
+    """The first bytes of what `decode` would make, however many there would be."""
+    for undo in _decoders(content_encoding):
+        body = undo(body, limit) if body else body
+    return body[:limit]
+
+
+def _decoders(content_encoding: str) -> list[Callable[[bytes, int], bytes]]:
     codings = [name.strip().lower() for name in content_encoding.split(",")]
     codings = [name for name in codings if name not in ("", "identity")]
     if len(codings) > MAX_CODINGS:
         raise Undecodable(Reason.decode, f"{len(codings)} content codings one over the other")
-    for name in reversed(codings):
-        # Like browsers: a coding that nobody knows is most often no coding at all ("utf-8").
-        if (undo := _DECODERS.get(name)) is not None and body:
-            body = undo(body, limit)
-            if len(body) > limit:
-                raise Undecodable(Reason.too_large, f"the body is larger than {limit} bytes")
-    return body
+    # Like browsers: a coding that nobody knows is most often no coding at all ("utf-8").
+    return [_DECODERS[name] for name in reversed(codings) if name in _DECODERS]
 
 
 def _gzip(body: bytes, limit: int) -> bytes:

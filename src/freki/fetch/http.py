@@ -12,7 +12,7 @@ from typing import Any
 import pycurl
 
 from freki.config import Fetching
-from freki.fetch.body import Intake
+from freki.fetch.body import Beginning, Intake
 from freki.fetch.decode import ACCEPTED
 from freki.fetch.door import Door, not_inherited
 from freki.fetch.egress import Egress
@@ -29,6 +29,9 @@ DNS_SECONDS = 60
 
 # What sitemaps.org allows a sitemap to have.
 SITEMAP_BYTES = 50 * 2**20
+
+# RFC 9309 2.5 asks to read at least 500 KiB of a robots.txt, and nobody reads more.
+ROBOTS_BYTES = 512 * 1024
 
 _VERSIONS = {
     "1.1": pycurl.CURL_HTTP_VERSION_1_1,
@@ -141,12 +144,17 @@ class Http:
         return answer
 
     def _intake(self, claim: Claim) -> Intake:
-        """Sitemaps may be as large as their standard allows; of a checked link nothing is read."""
+        """Sitemaps may be as large as their standard allows; of a checked link nothing is read.
+
+        What a crawl wants to keep is no reason not to know what its hosts want.
+        """
         match claim.via:
             case Via.external:
                 return Intake(0)
             case Via.sitemap_file:
                 return Intake(max(self._settings.max_body, SITEMAP_BYTES))
+            case Via.robots_file:
+                return Beginning(ROBOTS_BYTES)
             case _:
                 return Intake(self._settings.max_body, self._types)
 
