@@ -22,6 +22,8 @@ MAX_LENGTH = 8192
 # A longer URL is seldom linked twice, and many of them would make a `Joiner` large.
 _REMEMBERED = 512
 
+_PORTS = {"http": 80, "https": 443}
+
 _ORIGIN_STARTS = 8  # the first slash after "https://" or "http://h" ends the origin
 
 
@@ -145,6 +147,13 @@ def hostname(url: str) -> str:
     if netloc.endswith("]") or ":" not in netloc:
         return netloc
     return netloc.rpartition(":")[0]
+
+
+def port_of(url: str) -> int:
+    """The port that a URL names, or that of its scheme."""
+    scheme, _, authority = split(url).origin.partition("://")
+    port = authority.rpartition("]")[2].partition(":")[2]
+    return int(port) if port else _PORTS[scheme]
 
 
 def is_address(host: str) -> bool:

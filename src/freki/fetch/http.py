@@ -18,7 +18,7 @@ from freki.fetch.door import Door, not_inherited
 from freki.fetch.egress import Egress
 from freki.fetch.names import Names
 from freki.messages import Claim, Failure, Reason, Response, Timings, Via
-from freki.url import hostname, is_address, split
+from freki.url import hostname, is_address, port_of, split
 
 # A host that sends less than the limit for this long is given up.
 SLOW_SECONDS = 20
@@ -248,10 +248,8 @@ def pinned(url: str, addresses: list[str]) -> str:
 
     `+` makes libcurl forget the line after `DNS_SECONDS`; it is given with every request.
     """
-    scheme, _, authority = split(url).origin.partition("://")
-    _, _, port = authority.partition(":")
     listed = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-    return f"+{hostname(url)}:{port or ('443' if scheme == 'https' else '80')}:{listed}"
+    return f"+{hostname(url)}:{port_of(url)}:{listed}"
 
 
 def _answer(

@@ -97,6 +97,8 @@ class Names:
 
     def _judged(self, host: str, addresses: list[str]) -> list[str] | Failure:
         """Those that may be reached. They are pinned, so nobody connects to the others."""
+        if not addresses:
+            return Failure(Reason.dns, f"{host} has no address")
         refusals = [self._egress.refusal(address) for address in addresses]
         allowed = [
             address for address, refusal in zip(addresses, refusals, strict=True) if not refusal
