@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from freki.ledger.database import Database
 from freki.ledger.discover import fingerprint
-from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links
+from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links, unpack_request
 from freki.ledger.statements import statements
-from freki.messages import PAGES, Fate, Link, Reason, State, Timings, Via
+from freki.messages import PAGES, Fate, Link, Reason, Request, State, Timings, Via
 from freki.url import split
 
 SQL: Final = statements("read.sql")
@@ -104,6 +104,16 @@ class PageLine(Struct, frozen=True):
     noindex: bool
     nofollow: bool
     links: list[LinkLine] | None = None
+
+
+class Arrival(Struct, frozen=True):
+    """A stored answer and its place in the order in which answers were stored."""
+
+    id: int
+    page: PageLine  # with its links
+    reason: Reason
+    body: bytes | None  # None where it was not kept, or not asked for
+    request: Request | None
 
 
 class ItemLine(Struct, frozen=True):
@@ -226,38 +236,68 @@ def pages(
 ) -> Iterator[PageLine]:
     """The visits, redirect answers included."""
     (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
-    rows = db.execute(SQL["pages"], wanted.parameters(crawl))
+    for row in _named(db, "pages", wanted.parameters(crawl)):
+        links = unpack_links(row["links"])
+        final_url = _final_url(db, crawl, secret, row["url"], links)
+        yield _page_line(db, row, final_url, links if with_links else None)
+
+
+def arrivals(
+    db: Database, crawl: int, after: int, limit: int, *, bodies: bool, every: bool
+) -> Iterator[Arrival]:
+    """The pages stored behind the one numbered `after`; where asked for, `every` answer."""
+    (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
+    wanted: dict[str, object] = {"crawl": crawl, "after": after, "limit": limit}
+    wanted |= {"bodies": bodies, "every": every}
+    for row in _named(db, "arrivals", wanted):
+        links = unpack_links(row["links"])
+        final_url = _final_url(db, crawl, secret, row["url"], links)
+        yield Arrival(
+            row["arrival"],
+            _page_line(db, row, final_url, links),
+            Reason(row["reason"]),
+            unpack_body(row["data"]) if row["data"] is not None else None,
+            unpack_request(row["request"]) if row["request"] is not None else None,
+        )
+
+
+def _named(db: Database, statement: str, wanted: dict[str, object]) -> Iterator[dict[str, Any]]:
+    rows = db.execute(SQL[statement], wanted)
     names = [column[0] for column in rows.description]
     for values in rows:
-        row = dict(zip(names, values, strict=True))
-        timings = msgspec.json.decode(row["timings"], type=Timings)
-        links = unpack_links(row["links"])
-        yield PageLine(
-            url=row["url"],
-            final_url=_final_url(db, crawl, secret, row["url"], links),
-            redirects=_led_here(db, row["parent_id"], row["via"]),
-            status=row["status"],
-            title=row["title"],
-            content_type=row["content_type"],
-            charset=row["charset"],
-            language=row["language"],
-            description=row["description"],
-            canonical=row["canonical"],
-            depth=row["depth"],
-            parent=row["parent"],
-            via=Via(row["via"]).name,
-            fetched_at=iso(row["at"]),
-            bytes=row["bytes"],
-            wire_bytes=row["wire_bytes"],
-            sha256=row["digest"].hex(),
-            http=row["http"],
-            address=row["address"],
-            timings={name: getattr(timings, name) for name in Timings.__struct_fields__},
-            headers=msgspec.json.decode(row["headers"]),
-            noindex=bool(row["robots"] & NOINDEX),
-            nofollow=bool(row["robots"] & NOFOLLOW),
-            links=_spelt_out(links) if with_links else None,
-        )
+        yield dict(zip(names, values, strict=True))
+
+
+def _page_line(
+    db: Database, row: dict[str, Any], final_url: str, links: list[Link] | None
+) -> PageLine:
+    timings = msgspec.json.decode(row["timings"], type=Timings)
+    return PageLine(
+        url=row["url"],
+        final_url=final_url,
+        redirects=_led_here(db, row["parent_id"], row["via"]),
+        status=row["status"],
+        title=row["title"],
+        content_type=row["content_type"],
+        charset=row["charset"],
+        language=row["language"],
+        description=row["description"],
+        canonical=row["canonical"],
+        depth=row["depth"],
+        parent=row["parent"],
+        via=Via(row["via"]).name,
+        fetched_at=iso(row["at"]),
+        bytes=row["bytes"],
+        wire_bytes=row["wire_bytes"],
+        sha256=row["digest"].hex(),
+        http=row["http"],
+        address=row["address"],
+        timings={name: getattr(timings, name) for name in Timings.__struct_fields__},
+        headers=msgspec.json.decode(row["headers"]),
+        noindex=bool(row["robots"] & NOINDEX),
+        nofollow=bool(row["robots"] & NOFOLLOW),
+        links=None if links is None else _spelt_out(links),
+    )
 
 
 def items(

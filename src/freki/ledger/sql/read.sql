@@ -42,6 +42,22 @@ WHERE host.crawl = :crawl AND page.url > :after
   AND (:url IS NULL OR host.origin || url.path = :url)
 ORDER BY page.url LIMIT :limit;
 
+-- Answers in the order in which they were stored, with what an archive wants of them.
+-- name: arrivals
+SELECT page.id AS arrival, host.origin || url.path AS url, page.status, page.title,
+    page.content_type, page.charset, page.language, page.description, page.canonical, url.depth,
+    mother_host.origin || mother.path AS parent, url.via, page.at, page.bytes, page.wire_bytes,
+    body.digest, page.http, page.address, page.timings, page.headers, page.robots, page.links,
+    url.parent AS parent_id, url.reason, request.data AS request,
+    CASE WHEN :bodies THEN body.data END AS data
+FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
+CROSS JOIN body ON body.id = page.body
+LEFT JOIN request ON request.url = page.url
+LEFT JOIN url AS mother ON mother.id = url.parent
+LEFT JOIN host AS mother_host ON mother_host.id = mother.host
+WHERE host.crawl = :crawl AND page.id > :after AND (url.reason IN (1, 3) OR :every)
+ORDER BY page.id LIMIT :limit;
+
 -- A detail of a trap (reason 54) begins with its name.
 -- name: traps
 SELECT substr(url.detail, 1, instr(url.detail || ':', ':') - 1) AS trap, count(*)

@@ -76,9 +76,11 @@ CREATE TABLE url (
 CREATE UNIQUE INDEX url_print ON url (host, print);
 CREATE INDEX url_open ON url (state, host, priority) WHERE state < 2;
 
--- One row per visit; a URL is visited once in a run.
+-- One row per visit; a URL is visited once in a run. Numbers grow in the order of the commits and
+-- come never again, so who exports knows by one how far it came, also while others go on.
 CREATE TABLE page (
-    url          INTEGER PRIMARY KEY,
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    url          INTEGER NOT NULL UNIQUE,
     at           REAL NOT NULL,
     status       INTEGER NOT NULL,
     content_type TEXT NOT NULL,
@@ -113,9 +115,9 @@ CREATE TABLE request (
     data BLOB NOT NULL
 );
 
--- What was taken out of a page, in the order it was found; written with its page.
+-- What was taken out of a page, in the order it was found; written with its page. Numbered like pages.
 CREATE TABLE item (
-    id     INTEGER PRIMARY KEY,
+    id     INTEGER PRIMARY KEY AUTOINCREMENT,
     crawl  INTEGER NOT NULL,
     url    INTEGER NOT NULL,            -- the page it was found on
     at     REAL NOT NULL,
