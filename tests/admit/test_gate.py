@@ -232,6 +232,22 @@ def test_sitemaps_are_read_only_where_they_are_wanted() -> None:
     assert gate().sitemaps(urls, claim(via=Via.external)) == []
 
 
+def test_a_list_in_a_list_leads_no_further_from_the_start() -> None:
+    (inner,) = admit(gate(), [Link(f"{A}2.xml", via=Via.sitemap_file)], claim(via=Via.sitemap_file))
+    assert inner.depth == 0
+
+
+def test_a_sitemap_elsewhere_takes_the_crawl_nowhere() -> None:
+    same, elsewhere = gate(), claim("http://b/ours.xml", via=Via.sitemap_file)
+    listed = [Link(f"{A}x", via=Via.sitemap), Link("http://b/", via=Via.sitemap)]
+    assert verdicts(admit(same, listed, elsewhere)) == {
+        f"{A}x": None,
+        "http://b/": Reason.out_of_scope,
+    }
+    assert same.sitemaps(["http://b/sitemap.xml"], elsewhere) == []
+    assert len(same.sitemaps([f"{A}sitemap.xml"], claim(f"{A}ours.xml", via=Via.sitemap_file))) == 1
+
+
 def test_what_a_sitemap_lists_is_judged_like_a_link() -> None:
     listed = [Link(f"{A}x", via=Via.sitemap), Link("http://z/", via=Via.sitemap)]
     assert verdicts(admit(gate(), listed, claim(via=Via.sitemap_file))) == {

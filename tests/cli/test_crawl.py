@@ -353,4 +353,6 @@ def test_a_page_is_fetched_once_however_often_it_is_linked(store: Path) -> None:
     with background(serve(Web(seed=9, pages=60, messy=0.9))) as site:
         assert crawl(store, site.url).code == 0
         paths = [access.path for access in site.log]
-        assert sorted(paths) == sorted({"/robots.txt", "/sitemap.xml", *site.web.expected()})
+        assert sorted(paths) == sorted(
+            {"/robots.txt", "/sitemap.xml", "/sitemap_index.xml", *site.web.expected()}
+        )

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from freki import config
 from freki.errors import BadInput, CrawlRunning
@@ -129,6 +130,7 @@ def test_a_crawl_began_at_its_start_urls_and_where_they_moved_to(tmp_path: Path)
     moved, there, gone = worker.claim()
     worker.commit(redirect(moved, "http://d/"), page(there, "http://b/x"), failed(gone))
     worker.find(discovery("http://e/", 0, Reason.too_many_redirects))
+    worker.find(replace(discovery("http://f/sitemap.xml", 0), via=Via.sitemap_file))
     with closing(open_store(tmp_path / "freki.db")) as db:
         assert crawls.start_pages(db, 1) == ["http://a/", "http://b/", "http://c/", "http://d/"]
     assert bench.row("http://d/").via is Via.redirect

@@ -11,7 +11,9 @@ from tests.command import call
 from tests.system.conftest import Site
 
 # What is asked for without a link to it: once, to know what the host wants and how it says no.
-OURS = re.compile(r"/robots\.txt|/sitemap\.xml|/freki-asks-for-what-is-not-there-[0-9a-f]{8}")
+OURS = re.compile(
+    r"/robots\.txt|/sitemap(_index)?\.xml|/freki-asks-for-what-is-not-there-[0-9a-f]{8}"
+)
 
 
 class _Anchors(HTMLParser):

@@ -78,7 +78,7 @@ MATRIX: dict[str, tuple[Script, Welcome, Welcome]] = {
     "half an answer": ({"/robots.txt": answer(200, RULES)[:-5]}, LATER, LATER),
     "no HTTP": ({"/robots.txt": b"SSH-2.0-nonsense\r\n"}, LATER, LATER),
     "a redirect to a dead host": (
-        {"/robots.txt": answer(301, location="http://127.0.0.1:1/")},
+        {"/robots.txt": answer(301, location="http://127.0.0.1:81/")},
         LATER,
         LATER,
     ),
@@ -139,14 +139,18 @@ def test_what_an_answer_means(row: str) -> None:
     _asked(script, check)
 
 
-def test_a_host_that_is_not_reached_is_told_apart() -> None:
+@pytest.mark.parametrize(
+    ("site", "reason"),
+    [("http://127.0.0.1:81", Reason.connect), ("http://127.0.0.1:22", Reason.blocked_address)],
+)
+def test_a_host_that_is_not_reached_is_told_apart(site: str, reason: Reason) -> None:
     """It pauses as a whole, and its URLs say that it was not reached, and not by what file."""
 
     async def check(rulebook: Rulebook, _site: str, clock: Clock) -> None:
-        claim = Claim(1, 1, "http://127.0.0.1:1/", 0)
+        claim = Claim(1, 1, f"{site}/", 0)
         answered = await rulebook.ask(claim)
         assert isinstance(answered, Failure)
-        assert answered.reason is Reason.connect
+        assert answered.reason is reason
         assert rulebook.welcome(claim, clock.now).welcome is Welcome.ask_first
 
     _asked({}, check)

@@ -19,13 +19,15 @@ def _index(*urls: str) -> bytes:
     return f"<sitemapindex>{entries}</sitemapindex>".encode()
 
 
-def _crawled(script: Callable[[str], Script], **options: Any) -> tuple[set[str], list[str]]:
+def _crawled(
+    script: Callable[[str], Script], *, start: str = "/", **options: Any
+) -> tuple[set[str], list[str]]:
     """The paths of the pages, and what was asked for, in order. The script gets the site's URL."""
 
     async def crawl() -> tuple[set[str], list[str]]:
         async with scripted({}) as site:
             site.script = script(site.url)
-            visits = freki.crawl(f"{site.url}/", **{"delay": 0, "concurrency": 1, **options})
+            visits = freki.crawl(f"{site.url}{start}", **{"delay": 0, "concurrency": 1, **options})
             return {visit.url.removeprefix(site.url) async for visit in visits}, site.asked
 
     return asyncio.run(crawl())
@@ -127,3 +129,50 @@ def test_sitemaps_that_name_each_other_end() -> None:
 
     _, asked = _crawled(script)
     assert sorted(asked) == ["/", "/other.xml", "/robots.txt", "/sitemap.xml"]
+
+
+def test_where_the_first_custom_gives_nothing_the_second_is_tried() -> None:
+    def script(site: str) -> Script:
+        return {
+            "/": page(),
+            "/sitemap_index.xml": answer(200, _index(f"{site}/posts.xml")),
+            "/posts.xml": answer(200, _urlset(f"{site}/lonely")),
+            "/lonely": page(),
+        }
+
+    pages, _ = _crawled(script, depth=1)
+    assert pages == {"/", "/lonely"}
+
+
+def test_a_sitemap_widens_no_scope() -> None:
+    def script(site: str) -> Script:
+        return {
+            "/docs/": page(),
+            "/robots.txt": answer(200, f"Sitemap: {site}/all.xml".encode()),
+            "/all.xml": answer(200, _urlset(f"{site}/docs/in", f"{site}/out")),
+            "/docs/in": page("/out"),
+            "/out": page(),
+        }
+
+    pages, _ = _crawled(script, start="/docs/", scope="folder")
+    assert pages == {"/docs/", "/docs/in"}
+
+
+def test_a_host_that_only_keeps_a_sitemap_is_not_crawled() -> None:
+    async def crawl() -> tuple[set[str], list[str]]:
+        async with scripted({}, "127.0.0.2") as keeper, scripted({}) as site:
+            site.script = {
+                "/": page(),
+                "/robots.txt": answer(200, f"Sitemap: {keeper.url}/ours.xml".encode()),
+                "/lonely": page(),
+            }
+            keeper.script = {
+                "/ours.xml": answer(200, _urlset(f"{site.url}/lonely", f"{keeper.url}/")),
+                "/": page(),
+            }
+            visits = freki.crawl(f"{site.url}/", delay=0)
+            return {visit.url.removeprefix(site.url) async for visit in visits}, keeper.asked
+
+    pages, asked = asyncio.run(crawl())
+    assert pages == {"/", "/lonely"}
+    assert asked == ["/robots.txt", "/ours.xml"]

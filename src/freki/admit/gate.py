@@ -22,6 +22,9 @@ REMEMBERED = 512
 # A refusal for what the URL is holds for every way to it; one for the way does not.
 _FOR_GOOD = frozenset({Reason.out_of_scope, Reason.excluded})
 
+# What leads no further from the start: a page that has moved, and one list of pages in another.
+_NO_STEP = (Via.redirect, Via.sitemap_file)
+
 # How the path of a probe begins; it tells whoever reads a server's log what was asked, and why.
 PROBE = "/freki-asks-for-what-is-not-there-"
 
@@ -61,7 +64,7 @@ class Gate:
         found: list[Discovery] = []
         recent, older = self._recent, self._older
         for link in page.links:
-            depth = claim.depth if link.via == Via.redirect else claim.depth + 1
+            depth = claim.depth if link.via in _NO_STEP else claim.depth + 1
             known = recent.get(link.url)
             if known is None:
                 known = older.get(link.url)
@@ -75,6 +78,8 @@ class Gate:
     def sitemaps(self, urls: Sequence[str], page: Claim) -> list[Discovery]:
         if not self._scope.reads_sitemaps or page.via == Via.external:
             return []
+        if page.via == Via.sitemap_file and not self._scope.is_about(page.url):
+            return []  # a host that only keeps a sitemap for ours
         return [
             Discovery(url, page.depth, self._scope.priority(url, page.depth, Via.sitemap_file),
                       Via.sitemap_file, hops=1, parent=page.id or None)

@@ -42,6 +42,8 @@ class Scope:
 
         Another worker may have seen that redirect, so deeper pages tell of their host as well.
         """
+        if page.via == Via.sitemap_file:
+            return  # any file of any host may be one, and is none of the pages that are meant
         if page.depth == 0 or self._settings.scope in ("host", "site"):
             self._inside.add(self._place(page.url))
 
@@ -59,6 +61,13 @@ class Scope:
         if self._settings.obey_nofollow and (page.nofollow or "nofollow" in link.rel.split()):
             return Reason.nofollow
         return None
+
+    def is_about(self, url: str) -> bool:
+        """Whether the crawl is about the host of a URL, be it about all of it or about a folder."""
+        origin = split(url).origin
+        if self._settings.scope in ("page", "folder"):
+            return any(split(place).origin == origin for place in self._inside)
+        return self._is_inside(url)
 
     def is_too_deep(self, depth: int) -> bool:
         return self._settings.depth is not None and depth > self._settings.depth

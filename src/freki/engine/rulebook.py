@@ -11,6 +11,7 @@ from enum import Enum
 from msgspec import Struct
 
 from freki.admit.robots import MAX_BODY, Access, Group, access, parse
+from freki.engine.sitemap import PLACES
 from freki.engine.verdict import UNREACHED
 from freki.messages import Claim, Failure, HostRules, Reason, Response, Via
 from freki.steps import Fetch
@@ -27,6 +28,9 @@ MAX_REDIRECTS = 5
 # well be no web server, and whoever mistyped a port waits for the verdict.
 PAUSES = (10.0, 30.0, 90.0, 300.0)
 SPEECHLESS_PAUSES = (1.0, 5.0, 15.0, 45.0)
+
+# There is nobody to ask, so what is wrong is no matter of robots.txt.
+NO_CONVERSATION = UNREACHED | {Reason.blocked_address}
 
 # Hosts whose rules are in memory, and bytes of their files: parsed they take up to 25 times as
 # much. A host that fell out is read from the ledger with its next claims, or asked again.
@@ -143,7 +147,7 @@ class Rulebook(NoRulebook):
     async def _ask(self, host: int, origin: str) -> HostRules | Failure:
         answer = await self._follow(host, f"{origin}/robots.txt")
         if isinstance(answer, Failure):
-            if answer.reason in UNREACHED:
+            if answer.reason in NO_CONVERSATION:
                 return answer
             return self._closed(host, origin, 0, f"{answer.reason.name}: {answer.detail}")
         match access(answer.status):
@@ -183,11 +187,11 @@ class Rulebook(NoRulebook):
             redirects += 1
 
     def sitemaps(self, origin: str) -> list[str]:
-        """The sitemaps that a host names, and the one place where they are by custom."""
+        """The sitemaps that a host names, and the first place where they are by custom."""
         known = self._known.get(origin)
         named = parse(known.rules.body).sitemaps if known is not None and known.group else ()
         urls = [url for text in named if (url := join(f"{origin}/", text))]
-        return list(dict.fromkeys([*urls, f"{origin}/sitemap.xml"]))
+        return list(dict.fromkeys([*urls, origin + PLACES[0]]))
 
     def _learn(self, rules: HostRules, why: str = "") -> None:
         group = None

@@ -2,7 +2,10 @@
 
 from freki.admit.sitemaps import Entry, read
 from freki.messages import Link, Page, Response, Via
-from freki.url import join
+from freki.url import join, split
+
+# Where sitemaps are by custom, the commonest first: the next is asked for where one gives nothing.
+PLACES = ("/sitemap.xml", "/sitemap_index.xml")
 
 # A sitemap may say that it is important; this is what it says when it does not.
 USUAL_PRIORITY = 0.5
@@ -14,12 +17,20 @@ def read_sitemap(response: Response) -> Page:
         target = join(response.url, response.header("location") or "")
         return Page([Link(target, via=Via.sitemap_file)] if target else [])
     if response.status != 200:
-        return Page([])
+        return Page(_next_place(response.url))
     sitemap = read(response.body)
     links = [_link(response.url, entry, Via.sitemap_file) for entry in sitemap.children]
     links += [_link(response.url, entry, Via.sitemap) for entry in sitemap.entries]
     distinct = list({link.url: link for link in links if link.url}.values())
+    distinct = distinct or _next_place(response.url)
     return Page(distinct, title=sitemap.problem and f"sitemap: {sitemap.problem}")
+
+
+def _next_place(url: str) -> list[Link]:
+    origin, path = split(url)
+    if path not in PLACES[:-1]:
+        return []
+    return [Link(origin + PLACES[PLACES.index(path) + 1], via=Via.sitemap_file)]
 
 
 def _link(base: str, entry: Entry, via: Via) -> Link:

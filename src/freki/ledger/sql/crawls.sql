@@ -23,7 +23,7 @@ UPDATE crawl SET status = ?, ended_at = ?, seconds = seconds + ? WHERE id = ?;
 
 -- name: start_pages
 SELECT origin || path FROM url JOIN host ON host.id = url.host
-WHERE host.crawl = ? AND url.depth = 0 AND url.state <> 4;
+WHERE host.crawl = ? AND url.depth = 0 AND url.via IN (0, 2) AND url.state <> 4; -- seeds, redirects
 
 -- A session whose lease is over is nobody's: whoever joins next takes it back.
 -- name: sessions_of
