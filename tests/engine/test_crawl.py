@@ -194,6 +194,14 @@ def test_a_host_that_cannot_be_reached_is_left_alone_in_the_end(
     assert crawl.bench.row("http://b/").state is State.done
 
 
+def test_a_host_that_must_not_be_reached_ends_at_once(crawl: Crawling, web: FakeWeb) -> None:
+    web.page("http://a/", links=["http://inside/1", "http://inside/2"])
+    web.fail("http://inside", Reason.blocked_address)
+    crawl("http://a/", scope="any", delay=0.0)
+    assert crawl.bench.count(State.failed, Reason.blocked_address) == 2
+    assert max(asked.until for asked in web.asked) < 1
+
+
 def test_a_strained_host_pauses_as_long_as_it_asks(crawl: Crawling, web: FakeWeb) -> None:
     web.page("http://a/", links=["/x", "/y"])
     web.page("http://a/x")

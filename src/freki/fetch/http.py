@@ -16,7 +16,7 @@ from freki.fetch.body import Beginning, Intake
 from freki.fetch.decode import ACCEPTED
 from freki.fetch.door import Door, not_inherited
 from freki.fetch.egress import Egress
-from freki.fetch.names import Names
+from freki.fetch.names import Names, Resolve, by_system
 from freki.messages import Claim, Failure, Reason, Response, Timings, Via
 from freki.url import hostname, is_address, port_of, split
 
@@ -75,14 +75,19 @@ class Http:
     """The HTTP client of one worker. `fetch` is a `steps.Fetch`."""
 
     def __init__(
-        self, settings: Fetching, user_agent: str, per_host: int, types: tuple[str, ...] = ()
+        self,
+        settings: Fetching,
+        user_agent: str,
+        per_host: int,
+        types: tuple[str, ...] = (),
+        resolve: Resolve = by_system,
     ) -> None:
         self._settings = settings
         self._types = tuple(kind.lower() for kind in types)
         self._user_agent = user_agent
         self._loop = asyncio.get_running_loop()
         self._egress = Egress(settings.allow_private, settings.allow_address)
-        self._names = Names(settings.connect_timeout, self._egress)
+        self._names = Names(settings.connect_timeout, self._egress, resolve)
         self._doors: dict[pycurl.Curl, Door] = {}
         self._free: list[pycurl.Curl] = []
         self._waiting: dict[pycurl.Curl, asyncio.Future[tuple[int, str]]] = {}
