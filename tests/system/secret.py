@@ -5,6 +5,7 @@ import errno
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 
 from tests.system.scripted import answer
 
@@ -69,11 +70,11 @@ async def secret(names: Iterable[str]) -> AsyncIterator[Secret]:
             tcp, udp = _listeners(stack)
             made.ports[name] = tcp[0].getsockname()[1]
             for listener in tcp:
-                server = await loop.create_server(lambda n=name: _Tcp(made, n), sock=listener)
+                server = await loop.create_server(partial(_Tcp, made, name), sock=listener)
                 stack.callback(server.close)
             for listener in udp:
                 transport, _ = await loop.create_datagram_endpoint(
-                    lambda n=name: _Udp(made, n), sock=listener
+                    partial(_Udp, made, name), sock=listener
                 )
                 stack.callback(transport.close)
         yield made

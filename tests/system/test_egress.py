@@ -3,7 +3,7 @@ that listens where nobody may go, and every attempt is one that gets there witho
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from freki.config import Fetching
 from freki.errors import BadUrl
 from freki.fetch.egress import Egress
 from freki.fetch.http import Http
+from freki.fetch.names import Resolve, by_system
 from freki.fetch.proxy import proxy
 from freki.messages import Claim, Failure, Reason, Response
 from freki.url import parse
@@ -79,11 +80,10 @@ NO_URLS = [
 
 
 async def fetched(
-    urls: Mapping[str, str], settings: Fetching, resolve: Callable[[str], list[str]] | None = None
+    urls: Mapping[str, str], settings: Fetching, resolve: Resolve = by_system
 ) -> dict[str, Response | Failure]:
     """What becomes of each, by one client."""
-    more = {"resolve": resolve} if resolve else {}
-    http = Http(settings, "Freki/0", per_host=4, **more)
+    http = Http(settings, "Freki/0", per_host=4, resolve=resolve)
     try:
         return {name: await http.fetch(Claim(1, 1, parse(url), 0)) for name, url in urls.items()}
     finally:
@@ -222,7 +222,7 @@ def test_without_the_guard_it_is_led_everywhere(tmp_path: Path) -> None:
 # --- by what a name server says ---
 
 
-def answering(*rounds: list[str]) -> Callable[[str], list[str]]:
+def answering(*rounds: list[str]) -> Resolve:
     """A name server that says something else each time."""
     answers = cycle(rounds)
     return lambda _host: next(answers)
