@@ -13,7 +13,7 @@ from pathlib import Path
 
 from freki import config
 from freki.admit.scope import Scope
-from freki.engine.build import worker
+from freki.engine.build import Program, worker
 from freki.engine.crawl import Ending
 from freki.errors import BadConfig, BadInput
 from freki.ledger import crawls
@@ -81,7 +81,9 @@ async def _visits(
     started = time.monotonic()
     status = "interrupted"
     try:
-        crawling = worker(begun, path, seeds, begun.settings, ahead.put, [ahead.pace])
+        crawling = worker(
+            begun, path, seeds, begun.settings, Program(around=[ahead.pace], deliver=ahead.put)
+        )
         async with crawling as (working, _):
             # No TaskGroup: it may not be left by another task than the one that entered it,
             # and who closes a generator is any task.

@@ -44,6 +44,7 @@ class Reason(IntEnum):
     not_wanted = 31  # the answer has a content type that was not asked for
     crash = 32
     cancelled = 33
+    proxy = 34  # the proxy could not be reached, or refused
     settle = 34  # what a rendering had to wait for did not come
     capture = 35  # the browser gave no picture in time, or none at all
     oom = 36  # the page took more memory than a browser may have
@@ -115,6 +116,7 @@ class Claim(Struct, frozen=True, gc=False):
     hops: int = 0  # redirects that led here; for a sitemap, sitemaps
     via: int = Via.link
     request: Request | None = None  # None is a plain GET
+    proxy: str = ""  # set by a middleware, and stored nowhere
 
 
 class HostRules(Struct, frozen=True):
@@ -188,6 +190,15 @@ class Page(Struct, frozen=True):
     charset: str | None = None
     noindex: bool = False
     nofollow: bool = False
+
+
+class Asked(Struct, frozen=True, gc=False):
+    """A URL that a program asks for."""
+
+    url: str
+    request: Request = Request()
+    priority: int = 0  # the higher the sooner
+    via: int = Via.link
 
 
 class Discovery(Struct, frozen=True, gc=False):

@@ -6,10 +6,11 @@ A second parser anywhere would be a hole: two parsers that disagree about the
 host of one text are how address checks are fooled.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from ada_url import URL
+from ada_url import URL, URLSearchParams
 from ada_url import join_url as _ada_join
 from publicsuffixlist import PublicSuffixList
 
@@ -189,3 +190,11 @@ def registrable_domain(host: str) -> str:
         return host
     domain: str | None = _suffixes().privatesuffix(host.rstrip("."))
     return domain or host
+
+
+def encode_form(pairs: Iterable[tuple[str, str]]) -> str:
+    """Names and values as `application/x-www-form-urlencoded`: WHATWG URL 5.2."""
+    encoded = URLSearchParams("")
+    for name, value in pairs:
+        encoded.append(str(name), str(value))
+    return str(encoded)

@@ -21,6 +21,7 @@ PASSING = frozenset(
         Reason.too_slow,
         Reason.incomplete,
         Reason.protocol,
+        Reason.proxy,
     }
 )
 

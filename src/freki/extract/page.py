@@ -9,6 +9,7 @@ has a bound that says so.
 import re
 from contextlib import suppress
 from itertools import islice
+from typing import NamedTuple
 
 from turbohtml import Document, Element, HTMLParseError, Namespace, parse, parse_xml
 
@@ -46,9 +47,26 @@ def extract(response: Response) -> Page:
     location = response.header("location")
     if location and 300 <= response.status < 400:
         return _redirect(response.url, location)
+    return told(response, parsed(response))
+
+
+class Parsed(NamedTuple):
+    """The tree of an HTML page."""
+
+    document: Document
+    encoding: str | None
+
+
+def parsed(response: Response) -> Parsed | None:
+    """The tree of an answer; None where it is no HTML."""
     media_type = response.content_type.partition(";")[0].strip().lower()
-    if _is_html(media_type, response.body):
-        return _read(response, media_type)
+    return _parse(response, media_type) if _is_html(media_type, response.body) else None
+
+
+def told(response: Response, page: Parsed | None) -> Page:
+    """What an answer with this tree says."""
+    if page is not None:
+        return _read(response, page)
     forbidden = _forbidden_by_headers(response)
     return Page(
         links=[],
@@ -74,8 +92,8 @@ def _is_html(media_type: str, body: bytes) -> bool:
     return media_type in _HTML
 
 
-def _read(response: Response, media_type: str) -> Page:
-    document, encoding = _parse(response, media_type)
+def _read(response: Response, page: Parsed) -> Page:
+    document, encoding = page
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
     base = _base(telling, response.url)
     found = links(document, telling, base)
@@ -95,14 +113,14 @@ def _read(response: Response, media_type: str) -> Page:
     )
 
 
-def _parse(response: Response, media_type: str) -> tuple[Document, str | None]:
+def _parse(response: Response, media_type: str) -> Parsed:
     if media_type == _XHTML:
         # In XML `<script src="x"/>` is whole; the HTML parser would take the rest of the page
         # for the script. Much of what is sent as XHTML is no XML, so browsers' error page is not
         # copied: it is read as HTML then.
         text, encoding = charset.decode(response.body, response.content_type)
         with suppress(HTMLParseError):
-            return parse_xml(text), encoding
+            return Parsed(parse_xml(text), encoding)
     document = parse(
         response.body,
         encoding=charset.announced(response.body, response.content_type),
@@ -110,7 +128,7 @@ def _parse(response: Response, media_type: str) -> tuple[Document, str | None]:
         positions=False,
         allow_declarative_shadow_roots=False,  # as plain templates, whose links the walk sees
     )
-    return document, document.encoding
+    return Parsed(document, document.encoding)
 
 
 def _base(telling: list[Element], url: str) -> str:
