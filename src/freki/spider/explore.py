@@ -145,7 +145,7 @@ def _hints(function: object) -> dict[str, object]:
 def _state_type(callback: Callable[..., object]) -> object:
     """The type that a callback names for its second parameter."""
     function = getattr(callback, "__func__", callback)
-    parameters = [name for name in inspect.signature(callback).parameters]
+    parameters = list(inspect.signature(callback).parameters)
     if len(parameters) < 2:
         raise BadSpider(
             f"the request carries a state, and {function.__name__} does not take one; write "

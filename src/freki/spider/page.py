@@ -189,16 +189,16 @@ class Page:
 
     def submit(
         self,
-        form: str | Selection,
+        where: str | Selection,
         fields: Mapping[str, str],
         callback: "Callable[[Page], object] | Callable[[Page, S], object] | None" = None,
         state: S | None = None,
         **options: Unpack[Options],
     ) -> Request[S]:
         """What a browser would send of a form after these fields were filled in."""
-        found = self.css(form) if isinstance(form, str) else form
+        found = self.css(where) if isinstance(where, str) else where
         if not found or found.tag != "form":
-            raise LookupError(f"there is no form {form!r} on {self.url}")
+            raise LookupError(f"there is no form {where!r} on {self.url}")
         filled = [(name, value) for name, value in found.form_data() if name not in fields]
         pairs = [*filled, *fields.items()]
         action = join(self.base, found.attr("action") or "") or self.url

@@ -169,7 +169,7 @@ def unpacked_state(packed: bytes, kind: object) -> object:
     validate = getattr(kind, "model_validate", None)
     if validate is not None:
         return validate(msgspec.msgpack.decode(packed))
-    return msgspec.msgpack.decode(packed, type=kind)  # type: ignore[call-overload]
+    return msgspec.msgpack.decode(packed, type=kind)
 
 
 def _mark(request: messages.Request, key: str) -> str:
