@@ -11,11 +11,34 @@ from typing import TYPE_CHECKING
 
 from freki.version import __version__ as __version__
 
-__all__ = ["crawl", "run"]
+__all__ = [
+    "Drop",
+    "Page",
+    "Request",
+    "Selection",
+    "Spider",
+    "Summary",
+    "collect",
+    "crawl",
+    "dedupe",
+    "fetch",
+    "run",
+    "validate",
+]
 
 if TYPE_CHECKING:
+    from freki.api import Drop as Drop
+    from freki.api import Page as Page
+    from freki.api import Request as Request
+    from freki.api import Selection as Selection
+    from freki.api import Spider as Spider
+    from freki.api import Summary as Summary
+    from freki.api import collect as collect
     from freki.api import crawl as crawl
+    from freki.api import dedupe as dedupe
+    from freki.api import fetch as fetch
     from freki.api import run as run
+    from freki.api import validate as validate
 
 
 def __getattr__(name: str) -> object:

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, TypeVar, Unpack
 
 import msgspec
+from msgspec.structs import replace
 
 from freki.errors import BadSpider
 from freki.extract import charset
@@ -203,10 +204,9 @@ class Page:
         pairs = [*filled, *fields.items()]
         action = join(self.base, found.attr("action") or "") or self.url
         if (found.attr("method") or "get").lower() == "post":
-            return Request(action, callback, state, **{**options, "form": pairs})
-        return Request(
-            f"{action.partition('?')[0]}?{encode_form(pairs)}", callback, state, **options
-        )
+            return replace(Request(action, callback, state, **options), form=pairs)
+        address = f"{action.partition('?')[0]}?{encode_form(pairs)}"
+        return Request(address, callback, state, **options)
 
     @cached_property
     def _parsed(self) -> Parsed | None:

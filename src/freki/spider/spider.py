@@ -61,12 +61,12 @@ def made(spider: "Spider | type[Spider]") -> Spider:
         ) from None
 
 
-def check(spider: Spider) -> None:
+def check(spider: Spider, *, starts_elsewhere: bool = False) -> None:
     """Raises `BadSpider` for what can be seen before the first request."""
     name = type(spider).__name__
     if not callable(spider.start) and isinstance(spider.start, str):
         raise BadSpider(f"{name}.start is a list of addresses: write start = [{spider.start!r}]")
-    if not callable(spider.start) and not list(spider.start):
+    if not (starts_elsewhere or callable(spider.start) or list(spider.start)):
         raise BadSpider(
             f'{name} has no start; write start = ["https://…"], or a method start that yields '
             "addresses and requests"
