@@ -47,7 +47,11 @@ NETWORK = {
     "ledger/alive.py": "the name of this machine",
 }
 STATEMENTS_OUTSIDE_THE_LEDGER: dict[str, str] = {}
-BROAD_EXCEPTS: dict[str, str] = {}  # user code will be the first border
+BROAD_EXCEPTS = {
+    "api.py": "carries an exception from one thread to another",
+    "spider/explore.py": "what a callback raises costs its page, and is told",
+    "spider/pipeline.py": "what a pipeline raises costs its item, and is told",
+}
 
 Test = Callable[[ast.AST], bool]
 

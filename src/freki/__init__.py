@@ -7,6 +7,8 @@ and what its page says goes back into the ledger with the outcome, in one transa
 is a folder; `engine` runs them, `steps` holds their contracts and `messages` what they exchange.
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from freki.version import __version__ as __version__
@@ -39,6 +41,17 @@ if TYPE_CHECKING:
     from freki.api import fetch as fetch
     from freki.api import run as run
     from freki.api import validate as validate
+
+
+class _Freki(ModuleType):
+    """`freki.fetch` is the function of the API, not the folder with the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "fetch" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Freki
 
 
 def __getattr__(name: str) -> object:

@@ -44,7 +44,6 @@ class Reason(IntEnum):
     not_wanted = 31  # the answer has a content type that was not asked for
     crash = 32
     cancelled = 33
-    proxy = 34  # the proxy could not be reached, or refused
     settle = 34  # what a rendering had to wait for did not come
     capture = 35  # the browser gave no picture in time, or none at all
     oom = 36  # the page took more memory than a browser may have
@@ -52,6 +51,7 @@ class Reason(IntEnum):
     dialogs = 38  # one dialog after the other
     no_element = 39  # nothing on the page matches the selector
     busy = 40  # no browser was free in time
+    proxy = 41  # the proxy could not be reached, or refused
     # of refused
     out_of_scope = 50
     excluded = 51

@@ -320,6 +320,7 @@ def test_json_is_one_object_and_nothing_else(site: Site, store: Path) -> None:
         "leased",
         "reasons",
         "pages",
+        "items",
         "traps",
     ]
 

@@ -33,7 +33,7 @@ from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.store import open_store, translated
 from freki.messages import Via
-from freki.spider.program import beginning, name_of
+from freki.spider.program import beginning, name_of, options_of
 from freki.spider.spider import Spider, check
 from freki.url import join, parse, split
 
@@ -68,13 +68,14 @@ class Plan(NamedTuple):
     seeds: list[str]
     resumed: bool
     spider: Spider | None = None
+    flags: Sequence[str] = ()  # that name the spider to a further worker
 
 
 def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_intermixed_args(words)
     spider = spider_of(arguments)
     layers = [
-        config.from_flags(spider.settings if spider else {}),
+        config.from_flags(options_of(spider)),
         config.from_file(arguments.config) if arguments.config is not None else {},
         config.from_environment(os.environ),
         config.from_flags(settings_of(arguments)),
@@ -99,7 +100,9 @@ def run(command: str, words: list[str]) -> int:
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
             return _say_it_is_over(db, name, arguments)
-        return run_loop(carry_out(db, arguments, plan._replace(spider=spider)))
+        return run_loop(
+            carry_out(db, arguments, plan._replace(spider=spider, flags=flags_of(arguments)))
+        )
 
 
 def parser(command: str) -> Parser:
@@ -217,7 +220,7 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
         print(text, file=sys.stderr)
     view = progress(plan.crawl, arguments.quiet)
     try:
-        ending = await _work(plan, arguments, view)
+        ending = await _work(plan, arguments.store, view)
     except BaseException:
         with suppress(StoreError):  # which is probably what ended the work
             crawls.end(db, plan.crawl, "interrupted", time.time(), time.monotonic() - started)
@@ -241,12 +244,12 @@ def run_loop(work: Coroutine[object, object, int]) -> int:
     return uvloop.run(work)
 
 
-async def _work(plan: Plan, arguments: Arguments, view: Progress) -> Ending | None:
+async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
     """Crawl until the end, or until the second Ctrl-C; None means that it was cut short."""
-    crawl, store = plan.crawl, arguments.store
+    crawl = plan.crawl
     program = await beginning(plan.spider)
     async with worker(crawl, store, plan.seeds, crawl.settings, program) as (first, pulse):
-        member = [*_member_command(crawl, store), *flags_of(arguments)]
+        member = [*_member_command(crawl, store), *plan.flags]
         crew = Crew(first, pulse, member, crew_size(crawl.settings))
         task = asyncio.ensure_future(crew.run())
         _stop_on_signals(crew, task, view)
@@ -316,6 +319,8 @@ def _summary(
     pages = f"{counted(sums.pages, 'page')} ({size(crawl.wire_bytes)} on the wire)"
     head = f"{harmless(crawl.name)}: {crawl.status} after {span(seconds)}"
     lines = [f"{head}, {pages}, {rate:,.1f} pages/s", sums_table(sums)]
+    if (items := _items(db, crawl)) is not None:
+        lines.append(items)
     lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
     store = "" if arguments.store == DEFAULT_STORE else f" --store {quote(str(arguments.store))}"
     name = quote(crawl.name)
@@ -330,6 +335,20 @@ def _summary(
         f"Kept in {arguments.store}. More: freki pages {name}{store}, freki urls {name}{store}"
     )
     return "\n".join(lines)
+
+
+def _items(db: Database, crawl: Crawl) -> str | None:
+    """What a program made of the pages, and where it failed."""
+    if not crawl.program:
+        return None
+    counts = read.item_counts(db, crawl.id)
+    name = quote(crawl.name)
+    told = f"  items      {counts['kept']:>12,}   dropped {counts['dropped']:,}"
+    if counts["failed"]:
+        told += f", failed {counts['failed']:,}: freki items {name} --fate failed"
+    if crashed := read.status(db, crawl.id).reasons.get("failed", {}).get("crash"):
+        told += f"\n{counted(crashed, 'page')} broke the program: freki urls {name} --reason crash"
+    return told
 
 
 def _note(line: read.UrlLine, starts: Sequence[read.UrlLine]) -> str | None:
@@ -367,6 +386,7 @@ def _summary_json(db: Database, crawl: Crawl, store: Path) -> str:
         "seconds": round(crawl.seconds, 3),
         "wire_bytes": crawl.wire_bytes,
         **msgspec.to_builtins(sums),
+        "items": read.item_counts(db, crawl.id),
         "traps": traps,
     }
     return msgspec.json.encode(summary).decode()

@@ -149,7 +149,7 @@ class Page:
     def follow(
         self,
         target: str | Selection | Link,
-        callback: "Callable[[Page], object] | Callable[[Page, S], object] | None" = None,
+        callback: "Callable[[Page], object] | Callable[[Page, S], object] | str | None" = None,
         state: S | None = None,
         **options: Unpack[Options],
     ) -> Request[S] | None:
@@ -167,7 +167,7 @@ class Page:
     def follow_all(
         self,
         target: str | Selection,
-        callback: "Callable[[Page], object] | Callable[[Page, S], object] | None" = None,
+        callback: "Callable[[Page], object] | Callable[[Page, S], object] | str | None" = None,
         state: S | None = None,
         **options: Unpack[Options],
     ) -> list[Request[S]]:
@@ -178,7 +178,7 @@ class Page:
     def request(
         self,
         url: str,
-        callback: "Callable[[Page], object] | Callable[[Page, S], object] | None" = None,
+        callback: "Callable[[Page], object] | Callable[[Page, S], object] | str | None" = None,
         state: S | None = None,
         **options: Unpack[Options],
     ) -> Request[S]:
@@ -192,7 +192,7 @@ class Page:
         self,
         where: str | Selection,
         fields: Mapping[str, str],
-        callback: "Callable[[Page], object] | Callable[[Page, S], object] | None" = None,
+        callback: "Callable[[Page], object] | Callable[[Page, S], object] | str | None" = None,
         state: S | None = None,
         **options: Unpack[Options],
     ) -> Request[S]:

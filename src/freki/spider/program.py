@@ -28,3 +28,10 @@ def words_of(spider: Spider | None) -> str:
 def name_of(spider: Spider) -> str:
     """The name of a crawl that got none."""
     return spider.name or type(spider).__name__.lower()
+
+
+def options_of(spider: Spider | None) -> dict[str, object]:
+    """The settings that come with a spider: one that asks for every page needs no sitemaps."""
+    if spider is None:
+        return {}
+    return {**({} if spider.follow_links else {"sitemap": "no"}), **spider.settings}

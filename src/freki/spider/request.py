@@ -41,7 +41,7 @@ class Request(Struct, Generic[S], frozen=True):
     """
 
     url: str
-    callback: "Callable[[Page], object] | Callable[[Page, S], object] | None" = None
+    callback: "Callable[[Page], object] | Callable[[Page, S], object] | str | None" = None
     state: S | None = None
     method: str = ""
     headers: Mapping[str, str] = {}
@@ -137,7 +137,7 @@ def _name(callback: object, spider: object) -> str:
             return str(name)
     raise BadSpider(
         f"a callback is a method of the spider, because the ledger keeps its name: "
-        f"{type(spider).__name__} has no method {name or callback!r}; write callback=self.NAME"
+        f"{type(spider).__name__} has no method {name or repr(callback)}; write callback=self.NAME"
     )
 
 
@@ -160,7 +160,7 @@ def _as_builtin(value: object) -> object:
     """A pydantic model, without importing pydantic."""
     dump = getattr(value, "model_dump", None)
     if dump is None or is_dataclass(value):
-        raise NotImplementedError(f"{type(value).__name__} is no plain value")
+        raise TypeError(f"{type(value).__name__} is no plain value")
     return dump(mode="json")
 
 

@@ -17,6 +17,9 @@ LinkFilter = Callable[[Page, list[Link]], list[Link]]
 """Around extract: gets a page and its links, and answers with those to go on with."""
 
 
+NO_PARSE = "{} has no method parse; write `def parse(self, page)`, which yields items and requests"
+
+
 class Spider:
     """A crawl as a program: where to start, and what each page gives.
 
@@ -40,10 +43,7 @@ class Spider:
 
     def parse(self, page: Page) -> Any:
         """Reads the pages that no other callback reads. Write your own."""
-        raise BadSpider(
-            f"{type(self).__name__} has no method parse; write `def parse(self, page)`, which "
-            "yields items and requests"
-        )
+        raise BadSpider(NO_PARSE.format(type(self).__name__))
 
 
 def made(spider: "Spider | type[Spider]") -> Spider:
@@ -71,11 +71,18 @@ def check(spider: Spider, *, starts_elsewhere: bool = False) -> None:
             f'{name} has no start; write start = ["https://…"], or a method start that yields '
             "addresses and requests"
         )
+    if type(spider).parse is Spider.parse and _needs_parse(spider):
+        raise BadSpider(NO_PARSE.format(name))
     known = {option.name for option in config.options()}
     for option in spider.settings:
         if option not in known:
             near = config.nearest(option, known)
             raise BadConfig(f"{name}.settings has the option {option!r}, which is none{near}")
+
+
+def _needs_parse(spider: Spider) -> bool:
+    """Whether a start without a callback of its own can be seen."""
+    return not callable(spider.start) and any(isinstance(one, str) for one in spider.start)
 
 
 async def starts(spider: Spider) -> list[Asked]:
