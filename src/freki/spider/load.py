@@ -57,8 +57,8 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[path.stem] = module  # dataclasses and type hints look for their module there
     try:
         spec.loader.exec_module(module)
-    except Exception:
-        raise BadSpider(f"--spider {path} cannot be loaded:\n{_trace()}") from None
+    except Exception as error:
+        raise BadSpider(f"--spider {path} cannot be loaded:\n{_trace()}") from error
     return module
 
 
@@ -74,8 +74,8 @@ def _from_module(name: str) -> ModuleType:
         raise BadSpider(
             f"--spider: there is no module {name}; a file is written {name}.py"
         ) from None
-    except Exception:
-        raise BadSpider(f"--spider {name} cannot be loaded:\n{_trace()}") from None
+    except Exception as error:
+        raise BadSpider(f"--spider {name} cannot be loaded:\n{_trace()}") from error
 
 
 def _trace() -> str:
