@@ -44,7 +44,7 @@ _VALUED = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 def extract(response: Response) -> Page:
     """Links, title and so on of an HTML page; of anything else what its headers say."""
-    location = response.header("location")
+    location = response.location
     if location and 300 <= response.status < 400:
         return _redirect(response.url, location)
     return told(response, parsed(response))
@@ -78,10 +78,6 @@ def told(response: Response, page: Parsed | None) -> Page:
 
 
 def _redirect(url: str, location: str) -> Page:
-    if not location.isascii():
-        # Browsers read the bytes of this header as UTF-8; some clients hand them out as Latin-1.
-        with suppress(UnicodeError):
-            location = location.encode("latin-1").decode("utf-8")
     target = join(url, location)
     return Page(links=[Link(target, via=Via.redirect)] if target else [])
 
