@@ -72,7 +72,6 @@ STATUS_FIELDS = [
     "leased",
     "reasons",
     "pages",
-    "items",
     "hosts",
 ]
 

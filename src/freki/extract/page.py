@@ -9,7 +9,6 @@ has a bound that says so.
 import re
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
 
 from turbohtml import Document, Element, HTMLParseError, Namespace, parse, parse_xml
 
@@ -44,29 +43,12 @@ _VALUED = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 def extract(response: Response) -> Page:
     """Links, title and so on of an HTML page; of anything else what its headers say."""
-    location = response.location
+    location = response.header("location")
     if location and 300 <= response.status < 400:
         return _redirect(response.url, location)
-    return told(response, parsed(response))
-
-
-class Parsed(NamedTuple):
-    """The tree of an HTML page."""
-
-    document: Document
-    encoding: str | None
-
-
-def parsed(response: Response) -> Parsed | None:
-    """The tree of an answer; None where it is no HTML."""
     media_type = response.content_type.partition(";")[0].strip().lower()
-    return _parse(response, media_type) if _is_html(media_type, response.body) else None
-
-
-def told(response: Response, page: Parsed | None) -> Page:
-    """What an answer with this tree says."""
-    if page is not None:
-        return _read(response, page)
+    if _is_html(media_type, response.body):
+        return _read(response, media_type)
     forbidden = _forbidden_by_headers(response)
     return Page(
         links=[],
@@ -78,6 +60,10 @@ def told(response: Response, page: Parsed | None) -> Page:
 
 
 def _redirect(url: str, location: str) -> Page:
+    if not location.isascii():
+        # Browsers read the bytes of this header as UTF-8; some clients hand them out as Latin-1.
+        with suppress(UnicodeError):
+            location = location.encode("latin-1").decode("utf-8")
     target = join(url, location)
     return Page(links=[Link(target, via=Via.redirect)] if target else [])
 
@@ -88,8 +74,8 @@ def _is_html(media_type: str, body: bytes) -> bool:
     return media_type in _HTML
 
 
-def _read(response: Response, page: Parsed) -> Page:
-    document, encoding = page
+def _read(response: Response, media_type: str) -> Page:
+    document, encoding = _parse(response, media_type)
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
     base = _base(telling, response.url)
     found = links(document, telling, base)
@@ -109,14 +95,14 @@ def _read(response: Response, page: Parsed) -> Page:
     )
 
 
-def _parse(response: Response, media_type: str) -> Parsed:
+def _parse(response: Response, media_type: str) -> tuple[Document, str | None]:
     if media_type == _XHTML:
         # In XML `<script src="x"/>` is whole; the HTML parser would take the rest of the page
         # for the script. Much of what is sent as XHTML is no XML, so browsers' error page is not
         # copied: it is read as HTML then.
         text, encoding = charset.decode(response.body, response.content_type)
         with suppress(HTMLParseError):
-            return Parsed(parse_xml(text), encoding)
+            return parse_xml(text), encoding
     document = parse(
         response.body,
         encoding=charset.announced(response.body, response.content_type),
@@ -124,7 +110,7 @@ def _parse(response: Response, media_type: str) -> Parsed:
         positions=False,
         allow_declarative_shadow_roots=False,  # as plain templates, whose links the walk sees
     )
-    return Parsed(document, document.encoding)
+    return document, document.encoding
 
 
 def _base(telling: list[Element], url: str) -> str:
