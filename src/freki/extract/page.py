@@ -10,9 +10,10 @@ import re
 from contextlib import suppress
 from itertools import islice
 
-from turbohtml import Document, Element, HTMLParseError, Namespace, parse, parse_xml
+from turbohtml import Element, Namespace
 
 from freki.extract import charset
+from freki.extract.document import XHTML, parsed
 from freki.extract.links import collapsed, links
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
@@ -22,8 +23,7 @@ _MAX_TEXT = 1000  # of title and description; search engines show 60 and 160 cha
 _MAX_LANGUAGE = 35  # BCP 47 (RFC 5646 4.4.1) asks for room for as many
 _MAX_DIRECTIVES = 1000
 
-_XHTML = "application/xhtml+xml"
-_HTML = {"text/html", _XHTML}
+_HTML = {"text/html", XHTML}
 _UNTOLD = {"", "unknown/unknown", "application/unknown", "*/*"}  # WHATWG mimesniff 7, step 1
 
 # WHATWG mimesniff 7.1, the rows that mean HTML. A byte-order mark before them is let through:
@@ -48,7 +48,7 @@ def extract(response: Response) -> Page:
         return _redirect(response.url, location)
     media_type = response.content_type.partition(";")[0].strip().lower()
     if _is_html(media_type, response.body):
-        return _read(response, media_type)
+        return _read(response)
     forbidden = _forbidden_by_headers(response)
     return Page(
         links=[],
@@ -74,8 +74,8 @@ def _is_html(media_type: str, body: bytes) -> bool:
     return media_type in _HTML
 
 
-def _read(response: Response, media_type: str) -> Page:
-    document, encoding = _parse(response, media_type)
+def _read(response: Response) -> Page:
+    document, encoding = parsed(response)
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
     base = _base(telling, response.url)
     found = links(document, telling, base)
@@ -93,24 +93,6 @@ def _read(response: Response, media_type: str) -> Page:
         noindex="noindex" in forbidden,
         nofollow="nofollow" in forbidden,
     )
-
-
-def _parse(response: Response, media_type: str) -> tuple[Document, str | None]:
-    if media_type == _XHTML:
-        # In XML `<script src="x"/>` is whole; the HTML parser would take the rest of the page
-        # for the script. Much of what is sent as XHTML is no XML, so browsers' error page is not
-        # copied: it is read as HTML then.
-        text, encoding = charset.decode(response.body, response.content_type)
-        with suppress(HTMLParseError):
-            return parse_xml(text), encoding
-    document = parse(
-        response.body,
-        encoding=charset.announced(response.body, response.content_type),
-        detect_encoding=True,
-        positions=False,
-        allow_declarative_shadow_roots=False,  # as plain templates, whose links the walk sees
-    )
-    return document, document.encoding
 
 
 def _base(telling: list[Element], url: str) -> str:
