@@ -18,7 +18,6 @@ import freki
 from freki.errors import BadConfig, BadInput, BadUrl, CrawlRunning, NotAStore, StoreUnreachable
 from freki.ledger import crawls, read
 from freki.ledger.store import read_store
-from freki.messages import Visit
 from freki.testing.server import Site, serve
 from freki.testing.synthetic import Web
 
@@ -67,7 +66,7 @@ def stored(store: Path) -> set[str]:
 
 
 def test_every_page_is_yielded_once_with_what_it_says() -> None:
-    async def crawl() -> tuple[list[Visit], Site]:
+    async def crawl() -> tuple[list[freki.Page], Site]:
         async with no_task_stays(), serve(WEB) as site:
             return [visit async for visit in freki.crawl(site.url, **FAST)], site
 
@@ -252,9 +251,9 @@ def test_two_crawls_run_side_by_side_and_one_of_a_name_only(tmp_path: Path) -> N
     asyncio.run(crawl())
 
 
-def test_run_answers_with_the_number_of_pages(tmp_path: Path) -> None:
+def test_run_sums_up(tmp_path: Path) -> None:
     with background(serve(WEB)) as site:
         store = tmp_path / "freki.db"
-        assert freki.run(site.url, store=store, name="mine", max_pages=12, **FAST) == 12
-        assert freki.run(site.url, store=store, name="mine", max_pages=15, **FAST) == 3
+        assert freki.run(site.url, store=store, name="mine", max_pages=12, **FAST).fetched == 12
+        assert freki.run(site.url, store=store, name="mine", max_pages=15, **FAST).fetched == 3
         assert len(stored(store)) == 15

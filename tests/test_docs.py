@@ -17,12 +17,14 @@ from tests.command import freki
 
 import freki as library
 from freki import config, errors
+from freki.cli import items
 from freki.cli.exits import Exit
 from freki.cli.main import COMMANDS
 from freki.cli.options import Parser, settings_of
 from freki.ledger import read
 from freki.ledger.story import Story
-from freki.messages import Link, Page, Reason, Response, State, Timings, Via, Visit
+from freki.messages import Link, Page, Reason, Response, State, Timings, Via
+from freki.spider.rules import rules_from
 from freki.testing.server import serve
 from freki.testing.synthetic import Web
 
@@ -176,6 +178,9 @@ def test_the_configuration_files_of_the_pages_are_right(tmp_path: Path) -> None:
     for example in examples:
         file = tmp_path / "freki.toml"
         file.write_text(example)
+        if example.startswith("# rules.toml"):
+            rules_from(file)
+            continue
         config.settings(config.from_file(file))
         assert tomllib.loads(example).keys() == {option.part for option in config.options()}
 
@@ -219,6 +224,7 @@ def test_every_exit_code_has_a_row() -> None:
     [
         ("## Fields of freki urls", read.UrlLine),
         ("## Fields of freki pages", read.PageLine),
+        ("## Fields of freki items", items.Row),
         ("## The story of a URL", Story),
     ],
 )
@@ -241,10 +247,13 @@ def test_every_public_name_is_on_the_page_of_the_library() -> None:
     tree = {kind.__name__ for kind in vars(errors).values() if isinstance(kind, type)}
     assert rows(section("docs/library.md", "## Errors")).keys() == tree
     has = rows(section("docs/library.md", "## What a page has"))
-    computed = {name for name, value in vars(Visit).items() if isinstance(value, property)}
-    assert has.keys() == computed | set(Visit.__struct_fields__)
+    sample = library.Page(Response("http://a/", 200, (), b""))
+    assert has.keys() == {name for name in dir(sample) if not name.startswith("_")}
     inner = {"response": (*Response.__struct_fields__, *Timings.__struct_fields__)}
-    inner |= {"page": Page.__struct_fields__, "links": Link.__struct_fields__}
+    inner |= {"said": Page.__struct_fields__, "links": Link.__struct_fields__}
+    for kind in (library.Spider, library.Request, library.Selection, library.Summary):
+        listed = rows(section("docs/library.md", f"## freki.{kind.__name__}"))
+        assert listed.keys() == {name for name in dir(kind) if not name.startswith("_")}
     for name, fields in inner.items():
         assert [field for field in fields if f"`{field}`" not in has[name][0]] == []
 

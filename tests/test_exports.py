@@ -11,7 +11,7 @@ from freki import api
 
 
 def test_the_public_names_are_these_and_sorted() -> None:
-    assert freki.__all__ == ["crawl", "run"]
+    assert {"Spider", "crawl", "fetch", "run"} < set(freki.__all__)
     assert sorted(freki.__all__) == freki.__all__
 
 

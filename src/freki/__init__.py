@@ -7,15 +7,51 @@ and what its page says goes back into the ledger with the outcome, in one transa
 is a folder; `engine` runs them, `steps` holds their contracts and `messages` what they exchange.
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from freki.version import __version__ as __version__
 
-__all__ = ["crawl", "run"]
+__all__ = [
+    "Drop",
+    "Page",
+    "Request",
+    "Selection",
+    "Spider",
+    "Summary",
+    "collect",
+    "crawl",
+    "dedupe",
+    "fetch",
+    "run",
+    "validate",
+]
 
 if TYPE_CHECKING:
+    from freki.api import Drop as Drop
+    from freki.api import Page as Page
+    from freki.api import Request as Request
+    from freki.api import Selection as Selection
+    from freki.api import Spider as Spider
+    from freki.api import Summary as Summary
+    from freki.api import collect as collect
     from freki.api import crawl as crawl
+    from freki.api import dedupe as dedupe
+    from freki.api import fetch as fetch
     from freki.api import run as run
+    from freki.api import validate as validate
+
+
+class _Freki(ModuleType):
+    """`freki.fetch` is the function of the API, not the folder with the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "fetch" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Freki
 
 
 def __getattr__(name: str) -> object:

@@ -6,22 +6,51 @@ async for page in freki.crawl("https://example.com", depth=2):
 
 import asyncio
 import tempfile
+import threading
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, closing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from freki import config
 from freki.admit.scope import Scope
-from freki.engine.build import worker
+from freki.config import Settings
+from freki.engine.build import Program, worker
 from freki.engine.crawl import Ending
-from freki.errors import BadConfig, BadInput
-from freki.ledger import crawls
+from freki.engine.single import fetch_one
+from freki.errors import BadConfig, BadInput, FetchFailed
+from freki.extract.selection import Selection
+from freki.ledger import crawls, read
 from freki.ledger.database import Database
 from freki.ledger.store import open_store
 from freki.messages import Claim, Failure, Response, Visit
+from freki.spider.page import Page
+from freki.spider.pipeline import Drop, dedupe, validate
+from freki.spider.program import beginning, name_of, options_of, words_of
+from freki.spider.request import Options, Request, asked
+from freki.spider.spider import Spider, check, made
 from freki.steps import Fetch
 from freki.url import parse
+
+__all__ = [
+    "Drop",
+    "Page",
+    "Request",
+    "Selection",
+    "Spider",
+    "Summary",
+    "collect",
+    "crawl",
+    "dedupe",
+    "fetch",
+    "run",
+    "validate",
+]
 
 # Pages in hand at which no further ones are asked for; those under way still arrive. Enough to
 # keep the crawl busy, little enough that a slow caller slows the crawl and not the memory.
@@ -31,57 +60,184 @@ AHEAD = 64
 LAST_SECONDS = 0.2
 STORED_SECONDS = 30.0
 
+T = TypeVar("T")
+
+Target = str | Spider | type[Spider]
+"""What can be crawled: addresses, or one spider."""
+
+
+class Summary(Struct, frozen=True):
+    """How a crawl went."""
+
+    crawl: str
+    status: str  # finished, limited or interrupted
+    fetched: int  # pages, by this call
+    pages: int  # in the store, by all calls
+    failed: int  # URLs
+    items: int
+    dropped: int  # items, by a pipeline
+    broken: int  # items that a pipeline raised on
+
 
 async def crawl(
-    *urls: str, store: Path | str | None = None, name: str | None = None, **options: object
-) -> AsyncGenerator[Visit, None]:
+    *targets: Target, store: Path | str | None = None, name: str | None = None, **options: object
+) -> AsyncGenerator[Page, None]:
     """The pages of a crawl, as they are fetched. Options are those of the command line.
 
     With a `store`, the crawl is kept there, and continued where an earlier one was cut short;
     a page that was stored before is not yielded again. Who stops early may leave pages in the
     store that were fetched ahead and never yielded.
     """
-    settings = config.settings(_layer(options))
+    # Closed here and not when it is collected, or it would end after the store did.
+    async with (
+        _begun(targets, store, name, options) as work,
+        aclosing(_visits(work)) as visits,
+    ):
+        async for visit in visits:
+            yield Page.of_visit(visit)
+
+
+def run(
+    *targets: Target, store: Path | str | None = None, name: str | None = None, **options: object
+) -> Summary:
+    """Crawls, and sums up. Blocks, also where a loop runs already, as in Jupyter."""
+
+    async def work() -> Summary:
+        async with _begun(targets, store, name, options) as work:
+            return await _finished(work)
+
+    return _blocking(work())
+
+
+def collect(
+    *targets: Target, store: Path | str | None = None, name: str | None = None, **options: object
+) -> list[dict[str, Any]]:
+    """Crawls, and answers with every item that was kept. Blocks, as `run` does."""
+
+    async def work() -> list[dict[str, Any]]:
+        async with _begun(targets, store, name, options) as work:
+            await _finished(work)
+            lines = read.items(work.db, work.crawl.id)
+            return [msgspec.json.decode(line.data) for line in lines]
+
+    return _blocking(work())
+
+
+async def fetch(
+    url: str, *, settings: dict[str, object] | None = None, **request: Unpack[Options]
+) -> Page:
+    """One page, redirects followed; `settings` are options of the command line.
+
+    Raises `FetchFailed` where there is no answer. An error page is an answer: see its `status`.
+    """
+    chosen = config.settings(_layer(settings or {}))
+    wanted = asked(Request(parse(url), **request), "", None)
+    answer = await fetch_one(wanted.url, wanted.request, chosen)
+    if isinstance(answer, Failure):
+        detail = f": {answer.detail}" if answer.detail else ""
+        raise FetchFailed(f"{url} gave no answer ({answer.reason.name}{detail})")
+    return Page(answer, at=time.time())
+
+
+class _Work(Struct, frozen=True):
+    """A crawl that was begun or goes on."""
+
+    db: Database
+    crawl: crawls.Crawl
+    path: Path
+    seeds: list[str]
+    program: Program
+
+
+@asynccontextmanager
+async def _begun(
+    targets: tuple[Target, ...],
+    store: Path | str | None,
+    name: str | None,
+    options: dict[str, object],
+) -> AsyncIterator[_Work]:
+    spider, seeds = _targets(targets)
+    settings = config.settings(_layer(options_of(spider)), _layer(options))
     Scope(settings.scope, ())  # raises for a wrong pattern before a store is made
-    seeds = [parse(url) for url in urls]
-    if not seeds:
-        raise BadInput("crawl needs at least one URL")
+    program = await beginning(spider)
     with (
         _place(store) as path,
         closing(open_store(path, durability=settings.keeping.durability)) as db,
     ):
-        name = name or crawls.default_name(seeds[0])
-        known = crawls.find(db, name)
-        if known is None or known.is_over:
-            begun = crawls.begin(db, name, seeds, settings, time.time())
-        else:
-            begun = crawls.resume(db, known, seeds, settings)
-        # Closed here and not when it is collected, or it would end after the store did.
-        async with aclosing(_visits(db, begun, path, seeds)) as visits:
-            async for visit in visits:
-                yield visit
+        name = name or (name_of(spider) if spider else crawls.default_name(seeds[0]))
+        yield _Work(db, _crawl(db, name, seeds, settings, spider), path, seeds, program)
 
 
-def run(*urls: str, store: Path | str, name: str | None = None, **options: object) -> int:
-    """Crawls into a store and answers with the number of pages fetched. Blocks."""
+def _targets(targets: tuple[Target, ...]) -> tuple[Spider | None, list[str]]:
+    seeds = [parse(target) for target in targets if isinstance(target, str)]
+    programs = [made(target) for target in targets if not isinstance(target, str)]
+    if len(programs) > 1:
+        raise BadInput("one crawl has one spider; run them one after the other")
+    if programs:
+        check(programs[0], starts_elsewhere=bool(seeds))
+        return programs[0], seeds
+    if not seeds:
+        raise BadInput("crawl needs at least one URL or a spider")
+    return None, seeds
 
-    async def count() -> int:
-        pages = 0
-        async for _ in crawl(*urls, store=store, name=name, **options):
-            pages += 1
-        return pages
 
-    return asyncio.run(count())
+def _crawl(
+    db: Database, name: str, seeds: list[str], settings: Settings, spider: Spider | None
+) -> crawls.Crawl:
+    known = crawls.find(db, name)
+    words = words_of(spider)
+    if known is None or known.is_over:
+        return crawls.begin(db, name, seeds, settings, time.time(), words)
+    if bool(known.program) != bool(words):
+        how = f"with {known.program}" if known.program else "without a spider"
+        raise BadInput(f"crawl {name!r} was begun {how}; go on so, or give another name")
+    return crawls.resume(db, known, seeds, settings)
 
 
-async def _visits(
-    db: Database, begun: crawls.Crawl, path: Path, seeds: list[str]
-) -> AsyncGenerator[Visit, None]:
+async def _finished(work: _Work) -> Summary:
+    """Crawl to the end."""
+    fetched = 0
+    async with aclosing(_visits(work)) as visits:
+        async for _ in visits:
+            fetched += 1
+    crawl = crawls.find(work.db, work.crawl.name) or work.crawl
+    sums, items = read.status(work.db, crawl.id), read.item_counts(work.db, crawl.id)
+    return Summary(
+        crawl.name, crawl.status, fetched, sums.pages, sums.failed,
+        items["kept"], items["dropped"], items["failed"],
+    )  # fmt: skip
+
+
+def _blocking(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; where this thread has a loop already, in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="freki.run")
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return outcome[0]
+
+
+async def _visits(work: _Work) -> AsyncGenerator[Visit, None]:
     ahead = _Ahead()
     started = time.monotonic()
     status = "interrupted"
+    program = replace(work.program, around=[ahead.pace, *work.program.around], deliver=ahead.put)
     try:
-        crawling = worker(begun, path, seeds, begun.settings, ahead.put, [ahead.pace])
+        crawling = worker(work.crawl, work.path, work.seeds, work.crawl.settings, program)
         async with crawling as (working, _):
             # No TaskGroup: it may not be left by another task than the one that entered it,
             # and who closes a generator is any task.
@@ -96,7 +252,7 @@ async def _visits(
                 working.stop(LAST_SECONDS)
                 await _ended(task)
     finally:
-        crawls.end(db, begun, status, time.time(), time.monotonic() - started)
+        crawls.end(work.db, work.crawl, status, time.time(), time.monotonic() - started)
 
 
 async def _ended(task: "asyncio.Task[Ending]") -> None:

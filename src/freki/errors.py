@@ -3,7 +3,10 @@
 FrekiError
 ├── BadInput            the caller must change something
 │   ├── BadUrl          not a URL we can crawl
-│   └── BadConfig       an option or a configuration file
+│   ├── BadConfig       an option or a configuration file
+│   └── BadSpider       the user's program
+│       └── BadSelector   CSS or XPath that is none
+├── FetchFailed         the one page that was asked for could not be fetched
 ├── StoreError          the ledger's database
 │   ├── StoreUnreachable  cannot be opened, created or written
 │   ├── NotAStore       a file that is something else
@@ -31,6 +34,18 @@ class BadUrl(BadInput):
 
 class BadConfig(BadInput):
     """An option or a configuration file is wrong."""
+
+
+class BadSpider(BadInput):
+    """The user's program does what no spider can do."""
+
+
+class BadSelector(BadSpider):
+    """A CSS selector or an XPath expression that cannot be used."""
+
+
+class FetchFailed(FrekiError):
+    """The one page that was asked for could not be fetched."""
 
 
 class StoreError(FrekiError):

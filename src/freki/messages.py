@@ -5,6 +5,7 @@ a frozen dataclass costs eight times as much to make. `gc=False` is set where a
 value cannot be part of a cycle; it takes them off the garbage collector's list.
 """
 
+from contextlib import suppress
 from enum import IntEnum
 
 from msgspec import Struct
@@ -51,6 +52,7 @@ class Reason(IntEnum):
     dialogs = 38  # one dialog after the other
     no_element = 39  # nothing on the page matches the selector
     busy = 40  # no browser was free in time
+    proxy = 41  # the proxy could not be reached, or refused
     # of refused
     out_of_scope = 50
     excluded = 51
@@ -115,6 +117,7 @@ class Claim(Struct, frozen=True, gc=False):
     hops: int = 0  # redirects that led here; for a sitemap, sitemaps
     via: int = Via.link
     request: Request | None = None  # None is a plain GET
+    proxy: str = ""  # set by a middleware, and stored nowhere
 
 
 class HostRules(Struct, frozen=True):
@@ -167,6 +170,15 @@ class Response(Struct, frozen=True):
         """The first header of that name (lower-case)."""
         return next((value for key, value in self.headers if key == name), None)
 
+    @property
+    def location(self) -> str:
+        """Where a redirect leads, as its server wrote it; empty where it does not say."""
+        location = self.header("location") or ""
+        with suppress(UnicodeError):
+            # Browsers read this header as UTF-8; the bytes of headers are kept as Latin-1.
+            return location.encode("latin-1").decode("utf-8")
+        return location
+
 
 class Failure(Struct, frozen=True, gc=False):
     """No usable answer. What the web does is a value, not an exception."""
@@ -188,6 +200,15 @@ class Page(Struct, frozen=True):
     charset: str | None = None
     noindex: bool = False
     nofollow: bool = False
+
+
+class Asked(Struct, frozen=True, gc=False):
+    """A URL that a program asks for."""
+
+    url: str
+    request: Request = Request()
+    priority: int = 0  # the higher the sooner
+    via: int = Via.link
 
 
 class Discovery(Struct, frozen=True, gc=False):

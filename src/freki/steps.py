@@ -9,12 +9,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from freki.messages import (
+    Asked,
     Batch,
     Claim,
     Discovery,
     Failure,
     HostRest,
     HostWork,
+    Item,
     Page,
     Reason,
     Response,
@@ -36,6 +38,20 @@ Extract = Callable[[Response], Page]
 """Reads an answer. Pure, and total: no content of a page makes it raise."""
 
 
+class Exploration(Struct, frozen=True):
+    """What a program made of an answer."""
+
+    page: Page
+    asked: list[Asked] = []
+    items: list[Item] = []
+    follows: bool = True  # the links of the page come in as well
+    error: str = ""  # the traceback, where the program failed: then the rest counts nothing
+
+
+Explore = Callable[[Claim, Response], Awaitable[Exploration]]
+"""Reads an answer in place of `Extract`, with what a user wrote. Never raises for that."""
+
+
 class Gate(Protocol):
     """May this URL come in?"""
 
@@ -45,6 +61,10 @@ class Gate(Protocol):
         Links that were judged lately, by a way as short, are left out: the ledger has them, or
         will have them before anything that is admitted now.
         """
+        ...
+
+    def ask(self, asked: Sequence[Asked], page: Page, claim: Claim) -> list[Discovery]:
+        """What a program asks for, with verdicts; nobody lays traps for those who know the way."""
         ...
 
     def sitemaps(self, urls: Sequence[str], page: Claim) -> list[Discovery]:

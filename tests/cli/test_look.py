@@ -72,6 +72,7 @@ STATUS_FIELDS = [
     "leased",
     "reasons",
     "pages",
+    "items",
     "hosts",
 ]
 

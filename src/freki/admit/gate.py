@@ -9,7 +9,7 @@ from zlib import crc32
 
 from freki.admit.scope import Scope
 from freki.admit.traps import Traps
-from freki.messages import Claim, Discovery, Link, Page, Reason, Response, Via
+from freki.messages import Asked, Claim, Discovery, Link, Page, Reason, Response, Via
 from freki.url import split
 
 # URLs judged lately, with the depth they were judged at. Navigation repeats on every page:
@@ -75,6 +75,21 @@ class Gate:
             self._recent, self._older = {}, recent
         return found
 
+    def ask(self, asked: Sequence[Asked], page: Page, claim: Claim) -> list[Discovery]:
+        self._scope.learn(claim)
+        return [self._answer(one, page, claim) for one in asked]
+
+    def _answer(self, asked: Asked, page: Page, claim: Claim) -> Discovery:
+        moved = asked.via == Via.redirect
+        depth = claim.depth + (not moved)
+        hops = claim.hops + 1 if moved else 0
+        link = Link(asked.url, via=asked.via)
+        refused, detail = self._standing(link, page, claim, depth, hops)
+        priority = self._scope.priority(asked.url, depth, asked.via) - asked.priority
+        return Discovery(
+            asked.url, depth, priority, asked.via, hops, claim.id, refused, detail, asked.request
+        )
+
     def sitemaps(self, urls: Sequence[str], page: Claim) -> list[Discovery]:
         if not self._scope.reads_sitemaps or page.via == Via.external:
             return []
@@ -86,9 +101,11 @@ class Gate:
             for url in urls
         ]  # fmt: skip
 
-    def seed(self, url: str) -> Discovery:
+    def seed(self, url: str, asked: Asked | None = None) -> Discovery:
         """A start URL is always welcome."""
-        return Discovery(url, depth=0, priority=0, via=Via.seed)
+        if asked is None:
+            return Discovery(url, depth=0, priority=0, via=Via.seed)
+        return Discovery(url, 0, -asked.priority, Via.seed, request=asked.request)
 
     def learn(self, response: Response, page: Claim) -> None:
         # The bodies of redirects are all alike, which says nothing about where they lead.
@@ -133,14 +150,21 @@ class Gate:
         if link.via == Via.sitemap_file:
             too_deep = hops > MAX_NESTED_SITEMAPS
             return (Reason.trap, "sitemaps: nested too deep") if too_deep else (None, "")
+        refused, detail = self._standing(link, page, claim, depth, hops)
+        if refused is None and (trap := self._trap(link)):
+            return Reason.trap, trap
+        return refused, detail
+
+    def _standing(
+        self, link: Link, page: Page, claim: Claim, depth: int, hops: int
+    ) -> tuple[Reason | None, str]:
         if (refused := self._scope.refusal(link, page, claim)) is not None:
             return refused, ""
         if hops > self._max_redirects:
             return Reason.too_many_redirects, f"{hops} redirects in a row"
         if self._scope.is_too_deep(depth):
             return Reason.depth, ""
-        trap = self._trap(link)
-        return (Reason.trap, trap) if trap else (None, "")
+        return None, ""
 
     def _trap(self, link: Link) -> str | None:
         # A sitemap is a list with an end, made by somebody who wants these pages to be found.

@@ -22,6 +22,7 @@ from freki.cli.exits import Exit
 from freki.cli.look import sums_table
 from freki.cli.options import DEFAULT_STORE, Parser, add_settings, add_store, settings_of
 from freki.cli.output import counted, harmless
+from freki.cli.program import add_program, flags_of, refuse_other, spider_of, words_of
 from freki.cli.progress import Progress, progress, size, span
 from freki.engine.build import crew_size, worker
 from freki.engine.crawl import Ending
@@ -32,6 +33,8 @@ from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.store import open_store, translated
 from freki.messages import Via
+from freki.spider.program import beginning, name_of, options_of
+from freki.spider.spider import Spider, check
 from freki.url import join, parse, split
 
 EXAMPLES = """\
@@ -64,11 +67,16 @@ class Plan(NamedTuple):
     crawl: Crawl
     seeds: list[str]
     resumed: bool
+    spider: Spider | None = None
+    flags: Sequence[str] = ()  # that name the spider to a further worker
+    fresh: int = 0  # start URLs that it did not have before
 
 
 def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_intermixed_args(words)
+    spider = spider_of(arguments)
     layers = [
+        config.from_flags(options_of(spider)),
         config.from_file(arguments.config) if arguments.config is not None else {},
         config.from_environment(os.environ),
         config.from_flags(settings_of(arguments)),
@@ -77,6 +85,9 @@ def run(command: str, words: list[str]) -> int:
     Scope(settings.scope, ())
     seeds, bad = _seeds(arguments)
     name: str | None = arguments.name
+    if spider is not None and arguments.spider is not None:
+        check(spider, starts_elsewhere=bool(seeds))
+        name = name or name_of(spider)
     if name is None and seeds:
         name = crawls.default_name(seeds[0])
     if name is None and bad:
@@ -90,7 +101,9 @@ def run(command: str, words: list[str]) -> int:
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
             return _say_it_is_over(db, name, arguments)
-        return run_loop(carry_out(db, arguments, plan))
+        return run_loop(
+            carry_out(db, arguments, plan._replace(spider=spider, flags=flags_of(arguments)))
+        )
 
 
 def parser(command: str) -> Parser:
@@ -105,6 +118,7 @@ def parser(command: str) -> Parser:
     made.add_argument(
         "--again", action="store_true", help="crawl a finished crawl anew, as a new run"
     )
+    add_program(made)
     made.add_argument("--config", type=Path, metavar="FILE", help="options in a TOML file")
     made.add_argument("--quiet", action="store_true", help="no progress, no summary; errors only")
     made.add_argument("--json", action="store_true", help="the summary as one JSON object")
@@ -147,20 +161,23 @@ def _plan(
 ) -> Plan | None:
     """Begin or continue a crawl, or None where there is nothing to do."""
     known = crawls.find(db, name)
+    program = words_of(arguments)
     fresh = [seed for seed in seeds if known is None or seed not in known.seeds]
     if known is None or arguments.again:
         if known is not None:
             crawls.refuse_if_running(db, known)
-        if not (seeds := seeds or (known.seeds if known else [])):
+        if not (seeds := seeds or (known.seeds if known else [])) and not arguments.spider:
             raise BadInput(f"there is no crawl {name!r} to continue; give a URL to begin one")
-        begun = crawls.begin(db, name, seeds, config.settings(*layers), time.time())
+        begun = crawls.begin(db, name, seeds, config.settings(*layers), time.time(), program)
         return Plan(begun, seeds, resumed=False)
+    refuse_other(known, program)
     settings = config.settings(msgspec.to_builtins(known.settings), *layers)
     limit = settings.scope.max_pages
     full = limit is not None and read.status(db, known.id).pages >= limit
     if not fresh and (known.is_over or (full and known.status == "limited")):
         return None
-    return Plan(crawls.resume(db, known, seeds, settings), [*known.seeds, *fresh], resumed=True)
+    resumed = crawls.resume(db, known, seeds, settings)
+    return Plan(resumed, [*known.seeds, *fresh], resumed=True, fresh=len(fresh))
 
 
 def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace) -> Exit:
@@ -201,7 +218,9 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
     started = time.monotonic()
     if plan.resumed and not arguments.quiet:
         sums = read.status(db, plan.crawl.id)
-        text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {sums.open:,} to do."
+        to_do = counted(sums.open + plan.fresh, "URL")
+        new = f", {plan.fresh:,} of them new from you" if plan.fresh else ""
+        text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {to_do} to do{new}."
         print(text, file=sys.stderr)
     view = progress(plan.crawl, arguments.quiet)
     try:
@@ -232,8 +251,10 @@ def run_loop(work: Coroutine[object, object, int]) -> int:
 async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
     """Crawl until the end, or until the second Ctrl-C; None means that it was cut short."""
     crawl = plan.crawl
-    async with worker(crawl, store, plan.seeds, crawl.settings) as (first, pulse):
-        crew = Crew(first, pulse, _member_command(crawl, store), crew_size(crawl.settings))
+    program = await beginning(plan.spider)
+    async with worker(crawl, store, plan.seeds, crawl.settings, program) as (first, pulse):
+        member = [*_member_command(crawl, store), *plan.flags]
+        crew = Crew(first, pulse, member, crew_size(crawl.settings))
         task = asyncio.ensure_future(crew.run())
         _stop_on_signals(crew, task, view)
         watcher = asyncio.ensure_future(view.watch(crew))
@@ -302,6 +323,8 @@ def _summary(
     pages = f"{counted(sums.pages, 'page')} ({size(crawl.wire_bytes)} on the wire)"
     head = f"{harmless(crawl.name)}: {crawl.status} after {span(seconds)}"
     lines = [f"{head}, {pages}, {rate:,.1f} pages/s", sums_table(sums)]
+    if (items := _items(db, crawl)) is not None:
+        lines.append(items)
     lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
     store = "" if arguments.store == DEFAULT_STORE else f" --store {quote(str(arguments.store))}"
     name = quote(crawl.name)
@@ -316,6 +339,20 @@ def _summary(
         f"Kept in {arguments.store}. More: freki pages {name}{store}, freki urls {name}{store}"
     )
     return "\n".join(lines)
+
+
+def _items(db: Database, crawl: Crawl) -> str | None:
+    """What a program made of the pages, and where it failed."""
+    if not crawl.program:
+        return None
+    counts = read.item_counts(db, crawl.id)
+    name = quote(crawl.name)
+    told = f"  items      {counts['kept']:>12,}   dropped {counts['dropped']:,}"
+    if counts["failed"]:
+        told += f", failed {counts['failed']:,}: freki items {name} --fate failed"
+    if crashed := read.status(db, crawl.id).reasons.get("failed", {}).get("crash"):
+        told += f"\n{counted(crashed, 'page')} broke the program: freki urls {name} --reason crash"
+    return told
 
 
 def _note(line: read.UrlLine, starts: Sequence[read.UrlLine]) -> str | None:
@@ -353,6 +390,7 @@ def _summary_json(db: Database, crawl: Crawl, store: Path) -> str:
         "seconds": round(crawl.seconds, 3),
         "wire_bytes": crawl.wire_bytes,
         **msgspec.to_builtins(sums),
+        "items": read.item_counts(db, crawl.id),
         "traps": traps,
     }
     return msgspec.json.encode(summary).decode()

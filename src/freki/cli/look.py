@@ -110,6 +110,7 @@ def _status(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) ->
             "seconds": round(crawl.seconds, 3),
             "wire_bytes": crawl.wire_bytes,
             **msgspec.to_builtins(sums),
+            "items": read.item_counts(db, crawl.id),
             "hosts": msgspec.to_builtins(hosts),
         }
         print(msgspec.json.encode(line).decode())

@@ -11,11 +11,13 @@ from freki.cli.choose import add_crawl, crawl_of
 from freki.cli.crawl import STOPPING, run_loop
 from freki.cli.exits import Exit
 from freki.cli.options import Parser, add_store
-from freki.engine.build import worker
+from freki.cli.program import add_program, refuse_other, spider_of, words_of
+from freki.engine.build import Program, worker
 from freki.engine.crawl import Ending, Worker, first_error
 from freki.engine.pulse import Pulse
 from freki.ledger.crawls import Crawl
 from freki.ledger.store import open_existing
+from freki.spider.program import helping
 
 REPORT_EVERY = 0.5
 
@@ -24,7 +26,9 @@ def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
     with closing(open_existing(arguments.store)) as db:
         crawl = crawl_of(db, arguments.name)
-        return run_loop(_work(crawl, arguments.store, reports=arguments.report))
+        refuse_other(crawl, words_of(arguments))
+        program = helping(spider_of(arguments))
+        return run_loop(_work(crawl, arguments.store, program, reports=arguments.report))
 
 
 def parser(command: str) -> Parser:
@@ -37,14 +41,15 @@ def parser(command: str) -> Parser:
     )
     add_crawl(made)
     add_store(made)
+    add_program(made)
     made.add_argument(
         "--report", action="store_true", help="print what was done as JSON lines; end with stdin"
     )
     return made
 
 
-async def _work(crawl: Crawl, store: Path, *, reports: bool) -> int:
-    async with worker(crawl, store, crawl.seeds, crawl.settings) as (working, pulse):
+async def _work(crawl: Crawl, store: Path, program: Program, *, reports: bool) -> int:
+    async with worker(crawl, store, crawl.seeds, crawl.settings, program) as (working, pulse):
         loop = asyncio.get_running_loop()
         for number in STOPPING:
             loop.add_signal_handler(number, working.stop)

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from freki.admit.gate import Gate
 from freki.admit.scope import Scope
 from freki.admit.traps import Traps
@@ -28,8 +30,8 @@ from freki.ledger.crawls import Crawl, start_pages
 from freki.ledger.policy import Agenda, Manners
 from freki.ledger.sqlite import SqliteLedger, Terms
 from freki.ledger.store import open_store
-from freki.messages import Batch, Claim, Failure, Response
-from freki.steps import Middleware, Verdict
+from freki.messages import Asked, Batch, Claim, Discovery, Failure, Response
+from freki.steps import Explore, Middleware, Verdict
 
 # Seconds a lease lives: as long as a worker that hangs keeps others from its hosts.
 LEASE = 30.0
@@ -40,6 +42,18 @@ GRACE = 5.0
 # Open files that are more than enough, and what the store, the loop and the user need of them.
 MANY_FILES = 65_536
 OTHER_FILES = 64
+
+
+class Program(Struct, frozen=True):
+    """What a user's program adds to a worker."""
+
+    starts: Sequence[Asked] = ()
+    explore: Explore | None = None  # in place of `extract`
+    around: Sequence[Middleware] = ()  # every request
+    deliver: Deliver | None = None
+
+
+NO_PROGRAM = Program()
 
 
 def terms(settings: Settings, lease: float = LEASE) -> Terms:
@@ -63,8 +77,7 @@ async def worker(
     store: Path,
     seeds: Sequence[str],
     settings: Settings,
-    deliver: Deliver | None = None,
-    around: Sequence[Middleware] = (),
+    program: Program = NO_PROGRAM,
     lease: float = LEASE,
 ) -> AsyncIterator[tuple[Worker, Pulse]]:
     """A worker on a crawl of a SQLite store, with its connections; closed at the end."""
@@ -74,18 +87,19 @@ async def worker(
     http = Http(
         settings.fetching, polite.full_agent, polite.requests_per_host, settings.scope.types
     )
-    fetch = compose(http.fetch, *around, with_deadline(settings.fetching.timeout + GRACE))
+    fetch = compose(http.fetch, *program.around, with_deadline(settings.fetching.timeout + GRACE))
     # The thread ends first: SQLite does not survive being closed under a call of its own.
     with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
         loop = asyncio.get_running_loop()
         ledger = await loop.run_in_executor(
             thread, SqliteLedger, db, str(store), crawl.id, terms(settings, lease)
         )
-        starts = [*seeds, *start_pages(db, crawl.id)]
+        sown = [*seeds, *(asked.url for asked in program.starts)]
+        starts = [*sown, *start_pages(db, crawl.id)]
         scope = Scope(settings.scope, starts)
         traps = Traps() if settings.scope.trap_budgets else None
         gate = Gate(scope, traps, text_of, settings.fetching.max_redirects)
-        await loop.run_in_executor(thread, _sow, ledger, gate, seeds, clock())
+        await loop.run_in_executor(thread, _sow, ledger, _seeds(gate, seeds, program), clock())
         pulse = Pulse()
         steps = Steps(
             rulebook=NoRulebook()
@@ -100,7 +114,8 @@ async def worker(
             ledger=Buffered(ledger, clock, thread),
             pulse=pulse,
             clock=clock,
-            deliver=deliver,
+            deliver=program.deliver,
+            explore=program.explore,
         )
         yield _worker(steps, settings, lease), pulse
 
@@ -139,10 +154,15 @@ def affordable_connections() -> int:
     return max(1, (soft - OTHER_FILES) // (MOST_STALLED + 2))
 
 
-def _sow(ledger: SqliteLedger, gate: Gate, seeds: Sequence[str], now: float) -> None:
+def _seeds(gate: Gate, seeds: Sequence[str], program: Program) -> list[Discovery]:
+    asked = [gate.seed(asked.url, asked) for asked in program.starts]
+    return asked + [gate.seed(url) for url in seeds]
+
+
+def _sow(ledger: SqliteLedger, seeds: list[Discovery], now: float) -> None:
     """Put the start URLs into the ledger; those it knows change nothing."""
     session = ledger.join(now)
-    ledger.commit(session, Batch(now, discoveries=[gate.seed(url) for url in seeds]))
+    ledger.commit(session, Batch(now, discoveries=seeds))
     ledger.leave(session, now)
 
 

@@ -9,7 +9,7 @@ from freki.engine.rulebook import Answer, NoRulebook, Rulebook, Welcome
 from freki.ledger.buffered import Buffered
 from freki.ledger.policy import Agenda
 from freki.messages import PAGES, Claim, Failure, Outcome, Reason, Response, State, Via, Visit
-from freki.steps import Extract, Fetch, Gate, Verdict
+from freki.steps import Exploration, Explore, Extract, Fetch, Gate, Verdict
 
 Judge = Callable[[Claim, Response | Failure, float], Verdict]
 
@@ -35,6 +35,7 @@ class Steps(Struct, frozen=True):
     pulse: Pulse
     clock: Callable[[], float]
     deliver: Deliver | None = None
+    explore: Explore | None = None
 
 
 async def journey(claim: Claim, steps: Steps) -> None:
@@ -59,12 +60,34 @@ async def journey(claim: Claim, steps: Steps) -> None:
             await steps.ledger.room()
             stay_away(claim, welcome, steps)
             return
+    now = steps.clock()
+    verdict = steps.judge(claim, answer, now)
+    explored = await explore(claim, answer, verdict, steps)
     await steps.ledger.room()
     # Nothing awaits from here on: the gate skips links it has judged lately, so the page that
     # revealed them must be in the buffer before the next page is judged.
-    visit = settle(claim, answer, steps)
+    visit = settle(claim, answer, Judged(now, verdict, explored), steps)
     if steps.deliver is not None and visit is not None:
         await steps.deliver(visit)
+
+
+class Judged(Struct, frozen=True):
+    """What there is to say about an answer."""
+
+    at: float
+    verdict: Verdict
+    explored: Exploration | None = None
+
+
+async def explore(
+    claim: Claim, answer: Response | Failure, verdict: Verdict, steps: Steps
+) -> Exploration | None:
+    """What the user's program makes of an answer, if there is a program and this is the last."""
+    if steps.explore is None or isinstance(answer, Failure) or verdict.failed:
+        return None
+    if verdict.retry_at is not None or claim.via in (Via.sitemap_file, Via.external):
+        return None
+    return await steps.explore(claim, answer)
 
 
 def greet(claim: Claim, steps: Steps) -> Answer:
@@ -113,25 +136,22 @@ def stay_away(claim: Claim, welcome: Answer, steps: Steps) -> None:
     steps.pulse.note(claim, None, outcome)
 
 
-def settle(claim: Claim, answer: Response | Failure, steps: Steps) -> Visit | None:
-    """Judge an answer, let the host rest, hand the outcome on; answers with the page, if any."""
-    now = steps.clock()
-    verdict = steps.judge(claim, answer, now)
+def settle(claim: Claim, answer: Response | Failure, judged: Judged, steps: Steps) -> Visit | None:
+    """Let the host rest, hand the outcome on; answers with the page, if any."""
+    now, verdict = judged.at, judged.verdict
     elapsed = None if verdict.unreached else answer.timings.total
     address = answer.address if isinstance(answer, Response) else ""
     rest = steps.agenda.settle(claim, now, elapsed, verdict.pause_until, address)
-    outcome = conclude(claim, answer, verdict, now, steps)
+    outcome = conclude(claim, answer, judged, steps)
     paused = verdict.unreached or verdict.pause_until
     steps.ledger.put(outcome, rest if paused else None)
     steps.pulse.note(claim, answer, outcome)
     return outcome.visit if outcome.reason in PAGES else None
 
 
-def conclude(
-    claim: Claim, answer: Response | Failure, verdict: Verdict, now: float, steps: Steps
-) -> Outcome:
+def conclude(claim: Claim, answer: Response | Failure, judged: Judged, steps: Steps) -> Outcome:
     """The outcome a verdict asks for, with what the page says where there is one."""
-    timings = answer.timings
+    timings, now, verdict = answer.timings, judged.at, judged.verdict
     if verdict.retry_at is not None:
         return Outcome(
             claim, State.waiting, verdict.reason, verdict.detail, verdict.retry_at,
@@ -139,6 +159,9 @@ def conclude(
         )  # fmt: skip
     if verdict.failed or isinstance(answer, Failure):
         return Outcome(claim, State.failed, verdict.reason, verdict.detail, at=now, timings=timings)
+    explored = judged.explored
+    if explored is not None:
+        return found(claim, answer, judged, explored, steps)
     reason, read = verdict.reason, steps.extract
     if claim.via == Via.sitemap_file:
         reason, read = Reason.sitemap, steps.read_sitemap
@@ -153,4 +176,23 @@ def conclude(
         visit=Visit(now, answer, page),
         discoveries=steps.gate.admit(page, claim),
         at=now, timings=timings,
+    )  # fmt: skip
+
+
+def found(
+    claim: Claim, answer: Response, judged: Judged, explored: Exploration, steps: Steps
+) -> Outcome:
+    """The outcome of a page that a program has read. Where it failed, nothing of it is stored."""
+    now, timings = judged.at, answer.timings
+    if explored.error:
+        return Outcome(claim, State.failed, Reason.crash, explored.error, at=now, timings=timings)
+    steps.gate.learn(answer, claim)
+    page = explored.page
+    discoveries = steps.gate.ask(explored.asked, page, claim)
+    if explored.follows:
+        discoveries += steps.gate.admit(page, claim)
+    return Outcome(
+        claim, State.done, judged.verdict.reason, judged.verdict.detail,
+        visit=Visit(now, answer, page), discoveries=discoveries,
+        at=now, timings=timings, items=explored.items,
     )  # fmt: skip

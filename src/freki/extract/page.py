@@ -7,13 +7,13 @@ has a bound that says so.
 """
 
 import re
-from contextlib import suppress
 from itertools import islice
 
 from turbohtml import Element, Namespace
 
 from freki.extract import charset
-from freki.extract.document import XHTML, parsed
+from freki.extract.document import XHTML, Parsed
+from freki.extract.document import parsed as tree
 from freki.extract.links import collapsed, links
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
@@ -43,12 +43,22 @@ _VALUED = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 def extract(response: Response) -> Page:
     """Links, title and so on of an HTML page; of anything else what its headers say."""
-    location = response.header("location")
+    location = response.location
     if location and 300 <= response.status < 400:
         return _redirect(response.url, location)
+    return told(response, parsed(response))
+
+
+def parsed(response: Response) -> Parsed | None:
+    """The tree of an answer; None where it is no HTML."""
     media_type = response.content_type.partition(";")[0].strip().lower()
-    if _is_html(media_type, response.body):
-        return _read(response)
+    return tree(response) if _is_html(media_type, response.body) else None
+
+
+def told(response: Response, page: Parsed | None) -> Page:
+    """What an answer with this tree says."""
+    if page is not None:
+        return _read(response, page)
     forbidden = _forbidden_by_headers(response)
     return Page(
         links=[],
@@ -60,10 +70,6 @@ def extract(response: Response) -> Page:
 
 
 def _redirect(url: str, location: str) -> Page:
-    if not location.isascii():
-        # Browsers read the bytes of this header as UTF-8; some clients hand them out as Latin-1.
-        with suppress(UnicodeError):
-            location = location.encode("latin-1").decode("utf-8")
     target = join(url, location)
     return Page(links=[Link(target, via=Via.redirect)] if target else [])
 
@@ -74,8 +80,8 @@ def _is_html(media_type: str, body: bytes) -> bool:
     return media_type in _HTML
 
 
-def _read(response: Response) -> Page:
-    document, encoding = parsed(response)
+def _read(response: Response, page: Parsed) -> Page:
+    document, encoding = page
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
     base = _base(telling, response.url)
     found = links(document, telling, base)

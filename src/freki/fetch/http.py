@@ -6,12 +6,14 @@ cache and cookie jar.
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pycurl
 
 from freki.config import Fetching
+from freki.fetch.asking import ask, blamed, plain
 from freki.fetch.body import Beginning, Intake
 from freki.fetch.decode import ACCEPTED
 from freki.fetch.door import Door, not_inherited
@@ -32,6 +34,12 @@ SITEMAP_BYTES = 50 * 2**20
 
 # RFC 9309 2.5 asks to read at least 500 KiB of a robots.txt, and nobody reads more.
 ROBOTS_BYTES = 512 * 1024
+
+# The headers of every request.
+STANDARD = [
+    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    f"Accept-Encoding: {ACCEPTED}",
+]
 
 _VERSIONS = {
     "1.1": pycurl.CURL_HTTP_VERSION_1_1,
@@ -106,7 +114,7 @@ class Http:
 
     async def fetch(self, claim: Claim) -> Response | Failure:
         host = hostname(claim.url)
-        if is_address(host):
+        if is_address(host) or claim.proxy:  # a proxy asks for the address itself
             return await self._transfer(claim, [], 0.0)
         asked_at = self._loop.time()
         addresses = self._names.recall(host)
@@ -132,6 +140,9 @@ class Http:
         door.refusal = None
         if addresses:
             curl.setopt(pycurl.RESOLVE, [pinned(claim.url, addresses)])
+        is_plain = claim.request is None and not claim.proxy
+        if not is_plain:
+            ask(curl, claim, STANDARD)
         done = self._waiting[curl] = self._loop.create_future()
         self._multi.add_handle(curl)
         try:
@@ -139,14 +150,19 @@ class Http:
         except asyncio.CancelledError:
             if self._waiting.pop(curl, None):
                 self._multi.remove_handle(curl)
-                self._free.append(curl)
+                self._put_away(curl, is_plain=is_plain)
             raise
         answer = _answer(curl, claim.url, intake, (code, message), looked_up)
-        self._free.append(curl)
+        self._put_away(curl, is_plain=is_plain)
         if code and door.refusal is not None:
             detail = f"{hostname(claim.url)}: {door.refusal}"
             return Failure(Reason.blocked_address, detail, answer.timings)
-        return answer
+        return blamed(answer, claim.proxy) if claim.proxy else answer
+
+    def _put_away(self, curl: pycurl.Curl, *, is_plain: bool) -> None:
+        if not is_plain:
+            plain(curl, STANDARD)
+        self._free.append(curl)
 
     def _intake(self, claim: Claim) -> Intake:
         """Sitemaps may be as large as their standard allows; of a checked link nothing is read.
@@ -184,10 +200,7 @@ class Http:
             pycurl.SHARE: self._share,
             pycurl.COOKIEFILE: "",  # switches the jar on and reads no file
             pycurl.USERAGENT: self._user_agent,
-            pycurl.HTTPHEADER: [
-                "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-                f"Accept-Encoding: {ACCEPTED}",
-            ],
+            pycurl.HTTPHEADER: STANDARD,
             pycurl.HTTP_CONTENT_DECODING: 0,  # see decode.py
             pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
             pycurl.OPENSOCKETFUNCTION: door.open,
@@ -273,6 +286,8 @@ def _answer(
     status = info(pycurl.RESPONSE_CODE)
     if code and not intake.enough:
         detail = message or f"libcurl error {code}"
+        if code == pycurl.E_COULDNT_CONNECT and (number := info(pycurl.OS_ERRNO)):
+            detail = detail.replace("Could not connect to server", os.strerror(number))
         return intake.failure(_reason(code, message), detail, timings, status)
     wire_bytes = info(pycurl.HEADER_SIZE) + info(pycurl.SIZE_DOWNLOAD_T)
     http = _VERSION_NAMES.get(info(pycurl.INFO_HTTP_VERSION), "?")

@@ -30,6 +30,7 @@ class Crawl(Struct, frozen=True, array_like=True):
     ended_at: float | None  # when work on it ended last, also where it goes on now
     seconds: float
     wire_bytes: int
+    program: str = ""  # how the spider was named that reads its pages
 
     @property
     def is_over(self) -> bool:
@@ -56,10 +57,17 @@ def names(db: Database) -> list[str]:
     return [name for (name,) in db.execute(SQL["crawl_names"])]
 
 
-def begin(db: Database, name: str, seeds: Sequence[str], settings: Settings, now: float) -> Crawl:
+def begin(
+    db: Database,
+    name: str,
+    seeds: Sequence[str],
+    settings: Settings,
+    now: float,
+    program: str = "",
+) -> Crawl:
     """A new run of the crawl of that name."""
     with translated(name):
-        row = (name, name, _json(settings), _json(list(seeds)), now)
+        row = (name, name, _json(settings), _json(list(seeds)), now, program)
         db.execute(SQL["crawl_begin"], row)
     crawl = find(db, name)
     assert crawl is not None
@@ -85,7 +93,7 @@ def end(db: Database, crawl: Crawl, status: str, now: float, seconds: float) -> 
 
 def start_pages(db: Database, crawl: int) -> list[str]:
     """The start URLs and where they redirected to: what the scope is measured from."""
-    return [url for (url,) in db.execute(SQL["start_pages"], (crawl,))]
+    return [url.partition("#")[0] for (url,) in db.execute(SQL["start_pages"], (crawl,))]
 
 
 def worked_on_by(db: Database, crawl: Crawl) -> str | None:

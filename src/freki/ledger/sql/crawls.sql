@@ -1,19 +1,19 @@
 -- The statements about crawls as a whole.
 
 -- name: crawl_latest
-SELECT id, name, run, settings, seeds, status, started_at, ended_at, seconds, wire_bytes
+SELECT id, name, run, settings, seeds, status, started_at, ended_at, seconds, wire_bytes, program
 FROM crawl WHERE name = ? ORDER BY run DESC LIMIT 1;
 
 -- name: crawl_newest
-SELECT id, name, run, settings, seeds, status, started_at, ended_at, seconds, wire_bytes
+SELECT id, name, run, settings, seeds, status, started_at, ended_at, seconds, wire_bytes, program
 FROM crawl ORDER BY id DESC LIMIT 1;
 
 -- name: crawl_names
 SELECT name FROM crawl GROUP BY name ORDER BY max(id) DESC;
 
 -- name: crawl_begin
-INSERT INTO crawl (name, run, settings, seeds, status, started_at)
-VALUES (?, (SELECT coalesce(max(run), 0) + 1 FROM crawl WHERE name = ?), ?, ?, 'running', ?);
+INSERT INTO crawl (name, run, settings, seeds, status, started_at, program)
+VALUES (?, (SELECT coalesce(max(run), 0) + 1 FROM crawl WHERE name = ?), ?, ?, 'running', ?, ?);
 
 -- name: crawl_resume
 UPDATE crawl SET settings = ?, seeds = ?, status = 'running' WHERE id = ?;

@@ -13,6 +13,7 @@ CREATE TABLE crawl (
     ended_at   REAL,
     seconds    REAL NOT NULL DEFAULT 0, -- spent crawling, over all sessions
     wire_bytes INTEGER NOT NULL DEFAULT 0,
+    program    TEXT NOT NULL DEFAULT '', -- of a spider, how it was named; empty for none
     UNIQUE (name, run)
 );
 
