@@ -27,6 +27,7 @@ from freki.errors import BadConfig, BadInput, FetchFailed
 from freki.extract.selection import Selection
 from freki.ledger import crawls, read
 from freki.ledger.database import Database
+from freki.ledger.place import Place, place
 from freki.ledger.store import open_store
 from freki.messages import Claim, Failure, Response, Visit
 from freki.spider.page import Page
@@ -80,7 +81,7 @@ class Summary(Struct, frozen=True):
 
 
 async def crawl(
-    *targets: Target, store: Path | str | None = None, name: str | None = None, **options: object
+    *targets: Target, store: Place | str | None = None, name: str | None = None, **options: object
 ) -> AsyncGenerator[Page, None]:
     """The pages of a crawl, as they are fetched. Options are those of the command line.
 
@@ -98,7 +99,7 @@ async def crawl(
 
 
 def run(
-    *targets: Target, store: Path | str | None = None, name: str | None = None, **options: object
+    *targets: Target, store: Place | str | None = None, name: str | None = None, **options: object
 ) -> Summary:
     """Crawls, and sums up. Blocks, also where a loop runs already, as in Jupyter."""
 
@@ -110,7 +111,7 @@ def run(
 
 
 def collect(
-    *targets: Target, store: Path | str | None = None, name: str | None = None, **options: object
+    *targets: Target, store: Place | str | None = None, name: str | None = None, **options: object
 ) -> list[dict[str, Any]]:
     """Crawls, and answers with every item that was kept. Blocks, as `run` does."""
 
@@ -144,7 +145,7 @@ class _Work(Struct, frozen=True):
 
     db: Database
     crawl: crawls.Crawl
-    path: Path
+    path: Place
     seeds: list[str]
     program: Program
 
@@ -152,7 +153,7 @@ class _Work(Struct, frozen=True):
 @asynccontextmanager
 async def _begun(
     targets: tuple[Target, ...],
-    store: Path | str | None,
+    store: Place | str | None,
     name: str | None,
     options: dict[str, object],
 ) -> AsyncIterator[_Work]:
@@ -318,10 +319,10 @@ def _layer(options: dict[str, object]) -> config.Layer:
 
 
 @contextmanager
-def _place(store: Path | str | None) -> Iterator[Path]:
+def _place(store: Place | str | None) -> Iterator[Place]:
     """The store, or one for as long as the crawl goes on."""
     if store is not None:
-        yield Path(store)
+        yield place(store) if isinstance(store, str) else store
         return
     with tempfile.TemporaryDirectory(prefix="freki-") as folder:
         yield Path(folder) / "freki.db"

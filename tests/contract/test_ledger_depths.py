@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from freki.messages import Claim, Outcome, Reason, State
-from freki.testing.bench import SHARED, SqliteBench, page, redirect
+from freki.testing.bench import SHARED, StoreBench, page, redirect
 
 NODES = 9
 
@@ -71,7 +71,7 @@ def store() -> Iterator[Path]:
 def test_every_page_within_the_limit_is_fetched_and_no_other(
     store: Path, graph: Graph, max_depth: int, seed: int
 ) -> None:
-    bench = SqliteBench(store)
+    bench = StoreBench(store)
     dice = random.Random(seed)
     workers = [bench.worker(replace(SHARED, max_depth=max_depth, per_host=2)) for _ in range(2)]
     workers[0].seed(graph.url(0))

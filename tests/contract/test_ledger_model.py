@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 
 from freki.errors import LeaseLost
 from freki.messages import Batch, Claim, Discovery, Outcome, Reason, State
-from freki.testing.bench import POLITE, SHARED, Hand, SqliteBench, again, discovery, failed, page
+from freki.testing.bench import POLITE, SHARED, Hand, StoreBench, again, discovery, failed, page
 
 URLS = [f"http://{host}/{number}" for host in "abc" for number in range(6)]
 ENDS = st.sampled_from(["page", "failed", "again", "kept"])
@@ -47,7 +47,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bench = SqliteBench(_store())
+        self.bench = StoreBench(_store())
         self.now = 0.0
         self.workers: list[Worker] = []
         self.known: dict[str, Known] = {}

@@ -21,7 +21,7 @@ from freki.ledger.policy import Agenda
 from freki.messages import Batch, Claim, Failure, HostRest, Page, Response
 from freki.steps import Ledger, Session, Verdict, Work
 from freki.testing import virtual
-from freki.testing.bench import SqliteBench
+from freki.testing.bench import StoreBench
 from freki.testing.web import FakeWeb
 
 LEASE = 30.0
@@ -71,7 +71,7 @@ class Crawling:
     """The real steps on a fake web, in virtual time."""
 
     def __init__(self, path: Path) -> None:
-        self.bench = SqliteBench(path)
+        self.bench = StoreBench(path)
         self.web = FakeWeb()
         self.workers: list[Worker] = []
         self.pulse = Pulse()

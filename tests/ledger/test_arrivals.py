@@ -10,7 +10,7 @@ from freki.ledger.read import Filter
 from freki.ledger.retry import retry
 from freki.ledger.store import read_store
 from freki.messages import Claim, Outcome, Request
-from freki.testing.bench import SHARED, SqliteBench, page, redirect
+from freki.testing.bench import SHARED, StoreBench, page, redirect
 
 
 def arrivals(store: Path, after: int = 0, *, every: bool = False) -> list[read.Arrival]:
@@ -18,8 +18,8 @@ def arrivals(store: Path, after: int = 0, *, every: bool = False) -> list[read.A
         return list(read.arrivals(db, 1, after, -1, bodies=True, every=every))
 
 
-def filled(store: Path) -> tuple[SqliteBench, list[Claim]]:
-    bench = SqliteBench(store)
+def filled(store: Path) -> tuple[StoreBench, list[Claim]]:
+    bench = StoreBench(store)
     worker = bench.worker(replace(SHARED, per_host=99))
     worker.seed("http://a/1", "http://a/2", "http://a/3")
     claims = worker.claim()
@@ -56,7 +56,7 @@ def test_a_page_that_was_fetched_again_is_a_new_arrival(tmp_path: Path) -> None:
 
 def test_what_a_request_was_beyond_its_address_is_told(tmp_path: Path) -> None:
     store = tmp_path / "freki.db"
-    worker = SqliteBench(store).worker(SHARED)
+    worker = StoreBench(store).worker(SHARED)
     worker.seed("http://a/")
     (claim,) = worker.claim()
     asked = Request(method="POST", body=b"q=1", mark="1")

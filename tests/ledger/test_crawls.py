@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from freki import config
 from freki.errors import BadInput, CrawlRunning
 from freki.ledger import crawls
-from freki.ledger.sqlite import SqliteLedger, Terms
+from freki.ledger.sqlite import SqliteLedger
 from freki.ledger.store import open_store
+from freki.ledger.terms import Terms
 from freki.messages import Reason, Via
-from freki.testing.bench import SqliteBench, discovery, failed, page, redirect
+from freki.testing.bench import StoreBench, discovery, failed, page, redirect
 
 SETTINGS = config.settings({"scope": {"depth": 3}})
 
@@ -124,7 +125,7 @@ def test_who_works_elsewhere_keeps_a_crawl_until_the_lease_is_over(db: sqlite3.C
 
 
 def test_a_crawl_began_at_its_start_urls_and_where_they_moved_to(tmp_path: Path) -> None:
-    bench = SqliteBench(tmp_path / "freki.db")
+    bench = StoreBench(tmp_path / "freki.db")
     worker = bench.worker()
     worker.seed("http://a/", "http://b/", "http://c/")
     moved, there, gone = worker.claim()

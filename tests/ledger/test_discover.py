@@ -12,7 +12,7 @@ from freki.ledger.discover import Sieve, fingerprint
 from freki.ledger.statements import statements
 from freki.ledger.store import open_store
 from freki.messages import Batch, Reason
-from freki.testing.bench import SqliteBench, discovery
+from freki.testing.bench import StoreBench, discovery
 
 SQL = statements("ledger.sql")
 KEYED = partial(fingerprint, secret=b"s" * 16)
@@ -82,7 +82,7 @@ def test_a_fingerprint_depends_on_the_secret_and_every_byte_of_the_path() -> Non
 
 
 def test_a_filter_that_was_loaded_spares_the_look_at_new_urls(tmp_path: Path) -> None:
-    bench = SqliteBench(tmp_path / "freki.db")
+    bench = StoreBench(tmp_path / "freki.db")
     worker = bench.worker()
     worker.find(*(discovery(f"http://a/{number}") for number in range(100)))
     with closing(open_store(tmp_path / "freki.db")) as db:
@@ -104,7 +104,7 @@ def _secret(db: sqlite3.Connection) -> bytes:
 
 
 def test_a_url_is_found_by_its_path_among_those_that_collide(tmp_path: Path) -> None:
-    bench = SqliteBench(tmp_path / "freki.db")
+    bench = StoreBench(tmp_path / "freki.db")
     ledger = bench.ledger(prints=_same)
     session = ledger.join(0.0)
     ledger.commit(

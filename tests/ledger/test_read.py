@@ -16,7 +16,7 @@ from freki.messages import Fate, Item, Link, Page, Reason, Response, State, Timi
 from freki.testing.bench import (
     SHARED,
     Hand,
-    SqliteBench,
+    StoreBench,
     again,
     discovery,
     failed,
@@ -32,7 +32,7 @@ class Reader:
     """A store and what can be read of it."""
 
     def __init__(self, path: Path) -> None:
-        self.bench = SqliteBench(path)
+        self.bench = StoreBench(path)
         self.worker: Hand = self.bench.worker(replace(SHARED, per_host=99))
         self.db = read_store(path)
 

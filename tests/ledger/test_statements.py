@@ -10,6 +10,13 @@ from freki.ledger.store import open_store
 FILES = sorted(
     file.name
     for file in (files("freki.ledger") / "sql").iterdir()
+    if file.name.endswith(".sql") and not file.name.startswith("schema")
+)
+
+
+TWINS = sorted(
+    file.name
+    for file in (files("freki.ledger") / "sql" / "postgres").iterdir()
     if not file.name.startswith("schema")
 )
 
@@ -36,7 +43,8 @@ def _nothing(statement: str) -> tuple[None, ...] | dict[str, None]:
 def test_every_statement_is_used() -> None:
     assert freki.__file__ is not None
     source = "".join(path.read_text("utf-8") for path in Path(freki.__file__).parent.rglob("*.py"))
-    unused = [name for file in FILES for name in statements(file) if f'"{name}"' not in source]
+    files_ = [*FILES, *(f"postgres/{file}" for file in TWINS)]
+    unused = [name for file in files_ for name in statements(file) if f'"{name}"' not in source]
     assert unused == []
 
 

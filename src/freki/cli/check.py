@@ -8,6 +8,7 @@ from freki.cli.exits import Exit
 from freki.cli.options import DEFAULT_STORE, Parser
 from freki.errors import StoreDamaged
 from freki.ledger.check import Finding, findings, repair, structure
+from freki.ledger.place import Address, Place, place
 from freki.ledger.salvage import salvage
 from freki.ledger.store import open_existing, read_store, translated
 
@@ -21,11 +22,11 @@ SHOWN = 20
 def run(command: str, words: list[str]) -> int:
     """Exits with 0 for a sound store, also after repair, and with 3 for a damaged one."""
     arguments = parser(command).parse_args(words)
-    store: Path = arguments.store
+    store: Place = arguments.store
     try:
         return _repair(store) if arguments.repair else _look(store)
     except StoreDamaged as error:
-        if not arguments.repair:
+        if not arguments.repair or isinstance(store, Address):
             raise
         print(f"{error}\nReading what can still be read …", file=sys.stderr)
         return _salvage(store)
@@ -36,12 +37,12 @@ def parser(command: str) -> Parser:
     made = Parser(
         command, "Looks whether a store keeps its promises: structure, sums, digests.", EXAMPLES
     )
-    made.add_argument("store", nargs="?", type=Path, default=DEFAULT_STORE, metavar="FILE")
+    made.add_argument("store", nargs="?", type=place, default=DEFAULT_STORE, metavar="STORE")
     made.add_argument("--repair", action="store_true", help="mend what can be mended")
     return made
 
 
-def _look(store: Path) -> int:
+def _look(store: Place) -> int:
     with closing(read_store(store)) as db, translated(str(store)):
         broken = structure(db)
         found = [] if broken else list(findings(db))
@@ -55,7 +56,7 @@ def _look(store: Path) -> int:
     return Exit.finished
 
 
-def _repair(store: Path) -> int:
+def _repair(store: Place) -> int:
     with closing(open_existing(store)) as db, translated(str(store)):
         told, is_sound = repair(db, str(store))
     _tell(told, "")

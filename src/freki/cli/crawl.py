@@ -31,6 +31,7 @@ from freki.errors import BadInput, BadUrl, StoreError
 from freki.ledger import crawls, read
 from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
+from freki.ledger.place import Address, Place
 from freki.ledger.store import open_store, translated
 from freki.messages import Via
 from freki.spider.program import beginning, name_of, options_of
@@ -69,7 +70,6 @@ class Plan(NamedTuple):
     resumed: bool
     spider: Spider | None = None
     flags: Sequence[str] = ()  # that name the spider to a further worker
-    fresh: int = 0  # start URLs that it did not have before
 
 
 def run(command: str, words: list[str]) -> int:
@@ -176,8 +176,7 @@ def _plan(
     full = limit is not None and read.status(db, known.id).pages >= limit
     if not fresh and (known.is_over or (full and known.status == "limited")):
         return None
-    resumed = crawls.resume(db, known, seeds, settings)
-    return Plan(resumed, [*known.seeds, *fresh], resumed=True, fresh=len(fresh))
+    return Plan(crawls.resume(db, known, seeds, settings), [*known.seeds, *fresh], resumed=True)
 
 
 def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace) -> Exit:
@@ -218,9 +217,7 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
     started = time.monotonic()
     if plan.resumed and not arguments.quiet:
         sums = read.status(db, plan.crawl.id)
-        to_do = counted(sums.open + plan.fresh, "URL")
-        new = f", {plan.fresh:,} of them new from you" if plan.fresh else ""
-        text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {to_do} to do{new}."
+        text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {sums.open:,} to do."
         print(text, file=sys.stderr)
     view = progress(plan.crawl, arguments.quiet)
     try:
@@ -248,7 +245,7 @@ def run_loop(work: Coroutine[object, object, int]) -> int:
     return uvloop.run(work)
 
 
-async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
+async def _work(plan: Plan, store: Place, view: Progress) -> Ending | None:
     """Crawl until the end, or until the second Ctrl-C; None means that it was cut short."""
     crawl = plan.crawl
     program = await beginning(plan.spider)
@@ -270,7 +267,9 @@ async def _work(plan: Plan, store: Path, view: Progress) -> Ending | None:
                 await watcher
 
 
-def _member_command(crawl: Crawl, store: Path) -> list[str]:
+def _member_command(crawl: Crawl, store: Place) -> list[str]:
+    if isinstance(store, Address) and store.password is not None:
+        os.environ["PGPASSWORD"] = store.password  # what a command is called with, all can see
     return ["-m", "freki", "worker", crawl.name, "--store", str(store), "--report"]
 
 
@@ -379,7 +378,7 @@ def _is_circle(line: read.UrlLine | None, starts: Sequence[read.UrlLine]) -> boo
     return line is not None and line.url in seen
 
 
-def _summary_json(db: Database, crawl: Crawl, store: Path) -> str:
+def _summary_json(db: Database, crawl: Crawl, store: Place) -> str:
     sums = read.status(db, crawl.id)
     traps = read.traps(db, crawl.id) if sums.reasons.get("refused", {}).get("trap") else {}
     summary = {

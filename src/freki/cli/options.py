@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from freki.cli.exits import Exit
 from freki.config import Option, nearest, options
+from freki.ledger.place import place
 
 PARTS = {
     "scope": "what belongs to the crawl",
@@ -52,10 +53,10 @@ def add_store(parser: argparse.ArgumentParser, default: Path = DEFAULT_STORE) ->
     """Where the crawl is kept; the same for every command."""
     parser.add_argument(
         "--store",
-        type=Path,
+        type=place,
         default=default,
-        metavar="FILE",
-        help=f"the database (default: {default})",
+        metavar="STORE",
+        help=f"a file, or postgresql://USER@HOST/DATABASE (default: {default})",
     )
 
 

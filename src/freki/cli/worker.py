@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import msgspec
 
@@ -16,6 +15,7 @@ from freki.engine.build import Program, worker
 from freki.engine.crawl import Ending, Worker, first_error
 from freki.engine.pulse import Pulse
 from freki.ledger.crawls import Crawl
+from freki.ledger.place import Place
 from freki.ledger.store import open_existing
 from freki.spider.program import helping
 
@@ -48,7 +48,7 @@ def parser(command: str) -> Parser:
     return made
 
 
-async def _work(crawl: Crawl, store: Path, program: Program, *, reports: bool) -> int:
+async def _work(crawl: Crawl, store: Place, program: Program, *, reports: bool) -> int:
     async with worker(crawl, store, crawl.seeds, crawl.settings, program) as (working, pulse):
         loop = asyncio.get_running_loop()
         for number in STOPPING:

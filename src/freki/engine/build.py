@@ -3,11 +3,9 @@
 import asyncio
 import random
 import resource
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -27,11 +25,13 @@ from freki.fetch.http import Http
 from freki.fetch.middleware import compose, with_deadline
 from freki.ledger.buffered import Buffered
 from freki.ledger.crawls import Crawl, start_pages
+from freki.ledger.opened import clock_of, ledger_of
+from freki.ledger.place import Place
 from freki.ledger.policy import Agenda, Manners
-from freki.ledger.sqlite import SqliteLedger, Terms
 from freki.ledger.store import open_store
+from freki.ledger.terms import Terms
 from freki.messages import Asked, Batch, Claim, Discovery, Failure, Response
-from freki.steps import Explore, Middleware, Verdict
+from freki.steps import Explore, Ledger, Middleware, Verdict
 
 # Seconds a lease lives: as long as a worker that hangs keeps others from its hosts.
 LEASE = 30.0
@@ -74,15 +74,15 @@ def terms(settings: Settings, lease: float = LEASE) -> Terms:
 @asynccontextmanager
 async def worker(
     crawl: Crawl,
-    store: Path,
+    store: Place,
     seeds: Sequence[str],
     settings: Settings,
     program: Program = NO_PROGRAM,
     lease: float = LEASE,
 ) -> AsyncIterator[tuple[Worker, Pulse]]:
-    """A worker on a crawl of a SQLite store, with its connections; closed at the end."""
-    clock = steady_clock()
+    """A worker on a crawl of a store, with its connections; closed at the end."""
     db = open_store(store, durability=settings.keeping.durability)
+    clock = clock_of(db)
     polite = settings.politeness
     http = Http(
         settings.fetching, polite.full_agent, polite.requests_per_host, settings.scope.types
@@ -92,7 +92,7 @@ async def worker(
     with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
         loop = asyncio.get_running_loop()
         ledger = await loop.run_in_executor(
-            thread, SqliteLedger, db, str(store), crawl.id, terms(settings, lease)
+            thread, ledger_of, db, str(store), crawl.id, terms(settings, lease)
         )
         sown = [*seeds, *(asked.url for asked in program.starts)]
         starts = [*sown, *start_pages(db, crawl.id)]
@@ -159,7 +159,7 @@ def _seeds(gate: Gate, seeds: Sequence[str], program: Program) -> list[Discovery
     return asked + [gate.seed(url) for url in seeds]
 
 
-def _sow(ledger: SqliteLedger, seeds: list[Discovery], now: float) -> None:
+def _sow(ledger: Ledger, seeds: list[Discovery], now: float) -> None:
     """Put the start URLs into the ledger; those it knows change nothing."""
     session = ledger.join(now)
     ledger.commit(session, Batch(now, discoveries=seeds))
@@ -185,9 +185,3 @@ def judge(attempts: int) -> Callable[[Claim, Response | Failure, float], Verdict
         return verdict.judge(claim, answer, now, attempts, random.random())  # noqa: S311 - jitter
 
     return decide
-
-
-def steady_clock() -> Callable[[], float]:
-    """The date, counted from the start by the monotonic clock: nobody can set it back or forth."""
-    started = time.time() - time.monotonic()
-    return lambda: started + time.monotonic()

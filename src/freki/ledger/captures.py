@@ -5,7 +5,6 @@ capture is stored: hashes that differ in five bits or fewer agree in at least on
 so an index answers with the few that must be compared.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.database import Database, named
 from freki.ledger.read import iso
 from freki.ledger.statements import statements
 from freki.messages import Reason
@@ -105,7 +105,7 @@ class Wanted(Struct, frozen=True):
 
 
 def keep(
-    db: sqlite3.Connection,
+    db: Database,
     at: float,
     seen: Rendering | Unrendered,
     crawl: int | None = None,
@@ -143,15 +143,13 @@ def keep(
     return row
 
 
-def store(
-    db: sqlite3.Connection, at: float, seen: Rendering | Unrendered, crawl: int | None = None
-) -> int:
+def store(db: Database, at: float, seen: Rendering | Unrendered, crawl: int | None = None) -> int:
     """Store a visit in a transaction of its own."""
     with _transaction(db):
         return keep(db, at, seen, crawl)
 
 
-def renderings(db: sqlite3.Connection, wanted: Wanted) -> Iterator[RenderingLine]:
+def renderings(db: Database, wanted: Wanted) -> Iterator[RenderingLine]:
     """Visits with their captures, in the order in which they were stored."""
     for row in db.execute(SQL["renderings"], msgspec.structs.asdict(wanted)):
         id_, _, _, address, final_url, at, status, reason, detail, title, settled, *rest = row
@@ -175,7 +173,7 @@ def renderings(db: sqlite3.Connection, wanted: Wanted) -> Iterator[RenderingLine
         )
 
 
-def picture(db: sqlite3.Connection, digest: bytes) -> Picture | None:
+def picture(db: Database, digest: bytes) -> Picture | None:
     """The picture with this SHA-256."""
     row = db.execute(SQL["picture_data"], (digest,)).fetchone()
     if row is None:
@@ -184,14 +182,12 @@ def picture(db: sqlite3.Connection, digest: bytes) -> Picture | None:
     return Picture(data=data, format=format_, width=width, height=height)
 
 
-def groups(
-    db: sqlite3.Connection, crawl: int | None = None, limit: int = -1
-) -> list[tuple[int, int]]:
+def groups(db: Database, crawl: int | None = None, limit: int = -1) -> list[tuple[int, int]]:
     """Captures that look alike: the number of the first of each group, and how many they are."""
     return db.execute(SQL["groups"], {"crawl": crawl, "limit": limit}).fetchall()
 
 
-def drop(db: sqlite3.Connection, *renderings: int) -> None:
+def drop(db: Database, *renderings: int) -> None:
     """Forget visits, and the pictures that no other visit has."""
     with _transaction(db):
         for id_ in renderings:
@@ -201,7 +197,7 @@ def drop(db: sqlite3.Connection, *renderings: int) -> None:
         db.execute(SQL["pictures_sweep"])
 
 
-def drop_before(db: sqlite3.Connection, at: float) -> int:
+def drop_before(db: Database, at: float) -> int:
     """Forget visits of no crawl that are older; answers with how many there were."""
     old = [id_ for (id_,) in db.execute(SQL["renderings_before"], (at,))]
     drop(db, *old)
@@ -209,7 +205,7 @@ def drop_before(db: sqlite3.Connection, at: float) -> int:
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+def _transaction(db: Database) -> Iterator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -220,7 +216,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _keep_capture(db: sqlite3.Connection, rendering: int, scope: int, capture: Capture) -> None:
+def _keep_capture(db: Database, rendering: int, scope: int, capture: Capture) -> None:
     leader = None
     if capture.phash is not None and not capture.blank:
         leader = _first_alike(db, scope, capture.phash)
@@ -248,14 +244,14 @@ def _keep_capture(db: sqlite3.Connection, rendering: int, scope: int, capture: C
         db.execute(SQL["thumbnail_add"], (row, thumbnail.width, _keep_picture(db, thumbnail)))
 
 
-def _keep_picture(db: sqlite3.Connection, picture: Picture) -> int:
+def _keep_picture(db: Database, picture: Picture) -> int:
     digest = picture.digest
     size = (picture.width, picture.height, len(picture.data))
     db.execute(SQL["picture_add"], (digest, picture.format, *size, picture.data))
     return int(db.execute(SQL["picture_id"], (digest,)).fetchone()[0])
 
 
-def _first_alike(db: sqlite3.Connection, scope: int, phash: int) -> int | None:
+def _first_alike(db: Database, scope: int, phash: int) -> int | None:
     bands = _encode(_bands(phash)).decode()
     near = (
         capture
@@ -282,9 +278,7 @@ def _unsigned(number: int) -> int:
     return number & (2 * _SIGN - 1)
 
 
-def _captures(db: sqlite3.Connection, rendering: int) -> list[CaptureLine]:
-    rows = db.cursor()
-    rows.row_factory = sqlite3.Row
+def _captures(db: Database, rendering: int) -> list[CaptureLine]:
     return [
         CaptureLine(
             id=row["id"],
@@ -303,11 +297,11 @@ def _captures(db: sqlite3.Connection, rendering: int) -> list[CaptureLine]:
             sha256=row["digest"].hex(),
             thumbnails=_thumbnails(db, row["id"]),
         )
-        for row in rows.execute(SQL["captures"], (rendering,)).fetchall()
+        for row in named(db.execute(SQL["captures"], (rendering,)))
     ]
 
 
-def _thumbnails(db: sqlite3.Connection, capture: int) -> list[ThumbnailLine]:
+def _thumbnails(db: Database, capture: int) -> list[ThumbnailLine]:
     return [
         ThumbnailLine(width, height, digest.hex(), size)
         for width, height, digest, size in db.execute(SQL["thumbnails"], (capture,))

@@ -29,6 +29,13 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+def named(rows: Rows) -> Iterator[dict[str, Any]]:
+    """Rows with the names of their columns."""
+    names = [column[0] for column in rows.description]
+    for row in rows:
+        yield dict(zip(names, row, strict=True))
+
+
 class Database(Protocol):
     """A connection. Transactions begin and end by statements; outside of one, each is its own."""
 

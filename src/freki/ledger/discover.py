@@ -8,14 +8,14 @@ collide. Two paths that collide all the same are told apart by the stored path, 
 one takes the next free fingerprint: a URL is never lost to a hash.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rbloom import Bloom
 
-from freki.ledger.database import Database
+from freki.ledger.database import Database, Row
 from freki.messages import Discovery, State
 from freki.url import split
 
@@ -100,9 +100,7 @@ class Sieve:
         """New URLs once each, and known ones whose row this discovery changes."""
         new: dict[tuple[str, int], New] = {}
         known: list[Known] = []
-        for discovery in found:
-            origin, path = split(discovery.place)
-            print_ = self._fingerprint(path)
+        for discovery, origin, path, print_ in self._places(found):
             place = (origin, print_)
             if (other := new.get(place)) is not None and other.path == path:
                 new[place] = New(origin, print_, path, _better(discovery, other.found))
@@ -113,14 +111,26 @@ class Sieve:
             self._look_up(New(origin, print_, path, discovery), new, known)
         return list(new.values()), known
 
+    def _places(self, found: Sequence[Discovery]) -> Iterable[tuple[Discovery, str, str, int]]:
+        """Each discovery with its origin, path and fingerprint."""
+        for discovery in found:
+            origin, path = split(discovery.place)
+            yield discovery, origin, path, self._fingerprint(path)
+
+    def _row(self, host: int | None, print_: int) -> Row | None:
+        """The row of a fingerprint: id, path, state, reason and depth."""
+        row: Row | None = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
+        return row
+
+    def _row_to_change(self, host: int | None, print_: int) -> Row | None:
+        """The same, and nobody else changes it until our transaction ends."""
+        return self._row(host, print_)
+
     def _look_up(self, url: New, new: dict[tuple[str, int], New], known: list[Known]) -> None:
         host = self.host_id(url.origin)
         print_ = url.print
         while True:
-            row = (
-                host is not None
-                and self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
-            )
+            row = None if host is None else self._row(host, print_)
             if row and row[1] == url.path:
                 if (change := _change(row, host or 0, url.found)) is not None:
                     known.append(change)
@@ -140,9 +150,7 @@ class Sieve:
         new: dict[tuple[str, int], New] = {}
         known: list[Known] = []
         for url in urls:
-            row = self._db.execute(
-                self._sql["url_find"], (self.host_id(url.origin), url.print)
-            ).fetchone()
+            row = self._row(self.host_id(url.origin), url.print)
             if row is None or row[0] <= mark:
                 self._look_up(url, new, known)
         return list(new.values()), known
@@ -153,7 +161,7 @@ class Sieve:
         host = self.host_id(origin)
         print_ = self._fingerprint(path)
         while True:
-            row = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
+            row = self._row_to_change(host, print_)
             if row is None or host is None:
                 return None
             if row[1] == path:
@@ -229,9 +237,7 @@ def _better(one: Discovery, other: Discovery) -> Discovery:
     return better
 
 
-def _change(
-    row: tuple[int, str, int, int | None, int], host: int, found: Discovery
-) -> Known | None:
+def _change(row: Row, host: int, found: Discovery) -> Known | None:
     """What a further discovery may change in a known row, if anything."""
     id_, _, state, _, depth = row
     admitted_now = state == State.refused and found.refused is None

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from freki.ledger.database import Database
+from freki.ledger.database import Database, named
 from freki.ledger.discover import fingerprint
 from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links, unpack_request
 from freki.ledger.statements import statements
@@ -236,7 +236,7 @@ def pages(
 ) -> Iterator[PageLine]:
     """The visits, redirect answers included."""
     (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
-    for row in _named(db, "pages", wanted.parameters(crawl)):
+    for row in named(db.execute(SQL["pages"], wanted.parameters(crawl))):
         links = unpack_links(row["links"])
         final_url = _final_url(db, crawl, secret, row["url"], links)
         yield _page_line(db, row, final_url, links if with_links else None)
@@ -249,7 +249,7 @@ def arrivals(
     (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
     wanted: dict[str, object] = {"crawl": crawl, "after": after, "limit": limit}
     wanted |= {"bodies": bodies, "every": every}
-    for row in _named(db, "arrivals", wanted):
+    for row in named(db.execute(SQL["arrivals"], wanted)):
         links = unpack_links(row["links"])
         final_url = _final_url(db, crawl, secret, row["url"], links)
         yield Arrival(
@@ -259,13 +259,6 @@ def arrivals(
             unpack_body(row["data"]) if row["data"] is not None else None,
             unpack_request(row["request"]) if row["request"] is not None else None,
         )
-
-
-def _named(db: Database, statement: str, wanted: dict[str, object]) -> Iterator[dict[str, Any]]:
-    rows = db.execute(SQL[statement], wanted)
-    names = [column[0] for column in rows.description]
-    for values in rows:
-        yield dict(zip(names, values, strict=True))
 
 
 def _page_line(

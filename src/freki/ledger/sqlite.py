@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct, json
-from msgspec.structs import replace
+from msgspec import json
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead, this_machine, this_process
@@ -21,13 +20,14 @@ from freki.ledger.discover import Fingerprint, Known, New, Sieve, fingerprint
 from freki.ledger.rows import (
     Packer,
     Rows,
+    asked,
     pack_request,
     unpack_links,
-    unpack_request,
     unpack_rules,
 )
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
+from freki.ledger.terms import Terms
 from freki.messages import Batch, Claim, HostRest, HostWork, Link, Reason, State, Via
 from freki.steps import Session, Work
 
@@ -44,19 +44,6 @@ FULL_SECONDS = 0.25
 Tally = Counter[tuple[int, int]]
 HostRow = tuple[Any, ...]
 Nearer = tuple[int, int]  # the id of a page and the depth it has now
-
-
-class Terms(Struct, frozen=True):
-    """What of a crawl's settings the ledger needs."""
-
-    max_pages: int | None = None
-    max_pages_per_host: int | None = None
-    max_depth: int | None = None
-    exclusive: bool = True  # a host belongs to one worker at a time
-    rest: float = 1.0  # seconds a host rests when its worker died
-    per_host: int = 16  # claims of one host at once
-    lease: float = 30.0
-    keep: str = "all"
 
 
 class SqliteLedger:
@@ -77,13 +64,16 @@ class SqliteLedger:
         self._packer = Packer(terms.keep)
         with translated(store):
             (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
-            self._sieve = Sieve(db, SQL, crawl, prints or partial(fingerprint, secret=secret))
+            self._sieve = self._make_sieve(prints or partial(fingerprint, secret=secret))
             known = sum(count for _, _, count in db.execute(SQL["tally"], (crawl,)))
             if known <= MAX_LOADED:
                 self._sieve.load(known)
 
     def __repr__(self) -> str:
         return f"<SqliteLedger {self._store} crawl={self._crawl} {self._sieve!r}>"
+
+    def _make_sieve(self, prints: Fingerprint) -> Sieve:
+        return Sieve(self._db, SQL, self._crawl, prints)
 
     def join(self, now: float) -> Session:
         with self._writing():
@@ -94,8 +84,7 @@ class SqliteLedger:
                 self._turn_back(last - now)
             mark = (self._crawl, now + self._terms.lease, this_machine(), this_process())
             session = self._db.execute(SQL["session_open"], mark).lastrowid
-            assert session is not None
-            return Session(session, self._crawl)
+            return Session(session or 0, self._crawl)
 
     def renew(self, session: Session, now: float) -> None:
         with self._writing():
@@ -120,7 +109,7 @@ class SqliteLedger:
             self._hold(session)
             self._rest(refill)
             waiting, leased, stored = self._db.execute(SQL["counts"], (self._crawl,)).fetchone()
-            room = _room(self._terms.max_pages, leased + stored)
+            room = self._room(leased + stored)
             wanted = hosts if room > 0 else 0
             work: list[HostWork] = []
             for host in self._candidates(session, now, wanted, refill, left_out):
@@ -145,6 +134,7 @@ class SqliteLedger:
             self._hold(session)
             self._end(session, rows)
             nearer = self._add(new, known, int(batch.at))
+            self._keep(rows)
             if self._terms.max_depth is not None:
                 self._spread_depths(nearer + self._nearer_than_claimed(batch))
             self._rest(batch.rests)
@@ -191,7 +181,7 @@ class SqliteLedger:
         returned = self._db.execute(SQL["leased_by_host"], (session,)).fetchall()
         self._db.execute(SQL["urls_release"], (untried, session))
         for host, count in returned:
-            self._db.execute(SQL["host_gain"], (count, host))
+            self._gain(host, count)
         total = sum(count for _, count in returned)
         self._count(Counter({(State.leased, 0): -total, (State.waiting, 0): total}))
         self._db.execute(SQL["hosts_release"], (now, self._terms.rest, session))
@@ -219,7 +209,7 @@ class SqliteLedger:
         claims = [
             Claim(url, id_, origin + path, depth, attempts + 1, hops, via)
             if request is None
-            else _asked(Claim(url, id_, origin + path, depth, attempts + 1, hops, via), request)
+            else asked(Claim(url, id_, origin + path, depth, attempts + 1, hops, via), request)
             for url, path, depth, attempts, hops, via, request in urls
         ]
         if claims:
@@ -248,6 +238,11 @@ class SqliteLedger:
             self._count(Counter(moved))
         return float(limit - pages - leased)
 
+    def _room(self, taken: int) -> float:
+        """How many more pages may be claimed; leased ones count as stored, so it is exact."""
+        limit = self._terms.max_pages
+        return float("inf") if limit is None else limit - taken
+
     def _rest(self, rests: Sequence[HostRest]) -> None:
         self._db.executemany(
             SQL["host_rest"],
@@ -257,24 +252,42 @@ class SqliteLedger:
     # Commits
 
     def _end(self, session: Session, rows: Rows) -> None:
-        ended = self._db.executemany(SQL["url_end"], [(*end, session.id) for end in rows.ends])
-        if rows.ends and ended.rowcount != len(rows.ends):
+        if rows.ends and self._end_urls(session, rows) != len(rows.ends):
             raise LeaseLost(f"session {session.id} commits URLs that it does not hold")
         for host in rows.waiting_hosts:
-            self._db.execute(SQL["host_gain"], (1, host))
+            self._gain(host, 1)
         if self._terms.max_pages_per_host is not None:
             self._db.executemany(SQL["host_pages"], [(n, host) for host, n in rows.stored.items()])
+        if rows.wire_bytes:
+            self._note_wire(session, rows.wire_bytes)
+        rows.ended[(State.leased, 0)] -= len(rows.ends)
+        self._count(rows.ended)
+
+    def _end_urls(self, session: Session, rows: Rows) -> int:
+        """Give URLs their outcomes; answers with how many of them were held."""
+        return self._db.executemany(SQL["url_end"], [(*e, session.id) for e in rows.ends]).rowcount
+
+    def _keep(self, rows: Rows) -> None:
+        """Store what was fetched and taken out of it."""
         self._db.executemany(SQL["body_add"], rows.bodies)
         self._db.executemany(SQL["page_add"], rows.pages)
         self._db.executemany(SQL["attempt_add"], rows.attempts)
         self._db.executemany(SQL["item_add"], [(self._crawl, *item) for item in rows.items])
-        if rows.wire_bytes:
-            self._db.execute(SQL["wire_add"], (rows.wire_bytes, self._crawl))
-        rows.ended[(State.leased, 0)] -= len(rows.ends)
-        self._count(rows.ended)
+
+    def _note_wire(self, _session: Session, wire_bytes: int) -> None:
+        self._db.execute(SQL["wire_add"], (wire_bytes, self._crawl))
 
     def _add(self, new: Sequence[New], known: list[Known], at: int) -> list[Nearer]:
         """Insert what is new, improve what is known; answers with pages that came nearer by it."""
+        new, more = self._insert(new, at)
+        self._ask_for(new)
+        known = [*known, *more]
+        return [(url.id, url.found.depth) for url in known if self._improve(url)]
+
+    def _insert(self, new: Sequence[New], at: int) -> tuple[Sequence[New], list[Known]]:
+        """Insert what is new; answers with it, and with what turned out to be known."""
+        known: list[Known] = []
+        tried = [*new]
         (mark,) = self._db.execute(SQL["url_mark"]).fetchone()
         while new:
             added = self._db.executemany(SQL["url_add"], [self._url_row(url, at) for url in new])
@@ -283,12 +296,12 @@ class SqliteLedger:
             # Another worker was quicker: then it is known.
             new, more = self._sieve.sift_again(new, mark)
             known += more
-        self._ask_for(new)
+            tried += new
         for host, state, reason, count in self._db.execute(SQL["added_since"], (mark,)).fetchall():
             self._count(Counter({(state, reason): count}))
             if state == State.waiting:
-                self._db.execute(SQL["host_gain"], (count, host))
-        return [(url.id, url.found.depth) for url in known if self._improve(url)]
+                self._gain(host, count)
+        return tried, known
 
     def _ask_for(self, new: Sequence[New]) -> None:
         """Note what requests are beyond their addresses."""
@@ -328,7 +341,7 @@ class SqliteLedger:
             better = (found.depth, found.priority, found.via, found.hops, found.parent, url.id)
             self._db.execute(SQL["url_admit"], better)
             self._count(Counter({(State.refused, reason): -1, (State.waiting, 0): 1}))
-            self._db.execute(SQL["host_gain"], (1, url.host))
+            self._gain(url.host, 1)
         elif depth > found.depth:
             way = (found.depth, found.via, found.hops, found.parent, url.id)
             self._db.execute(SQL["url_nearer"], way)
@@ -373,21 +386,15 @@ class SqliteLedger:
         if too_deep and depth <= (self._terms.max_depth or 0):
             self._db.execute(SQL["url_readmit"], (url.id,))
             self._count(Counter({(State.refused, Reason.depth): -1, (State.waiting, 0): 1}))
-            self._db.execute(SQL["host_gain"], (1, url.host))
+            self._gain(url.host, 1)
         return [(url.id, depth)] if url.state == State.done else []
+
+    def _gain(self, host: int, count: int) -> None:
+        """So many more URLs of a host wait."""
+        self._db.execute(SQL["host_gain"], (count, host))
 
     def _count(self, changes: Tally) -> None:
         self._db.executemany(
             SQL["tally_add"],
             [(self._crawl, *place, change) for place, change in changes.items() if change],
         )
-
-
-def _asked(claim: Claim, request: bytes) -> Claim:
-    """A claim with what its request is beyond the address; its mark is not sent."""
-    return replace(claim, url=claim.url.partition("#")[0], request=unpack_request(request))
-
-
-def _room(max_pages: int | None, taken: int) -> float:
-    """How many more pages may be claimed; leased ones count as stored, so the limit is exact."""
-    return float("inf") if max_pages is None else max_pages - taken

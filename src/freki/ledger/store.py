@@ -4,10 +4,14 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from secrets import token_bytes
+from types import ModuleType
+from typing import overload
 
 from freki.errors import (
+    BadInput,
     NotAStore,
     StoreBusy,
     StoreDamaged,
@@ -16,6 +20,8 @@ from freki.errors import (
     StoreTooNew,
     StoreUnreachable,
 )
+from freki.ledger.database import Database
+from freki.ledger.place import Address, Place
 from freki.ledger.statements import script
 
 # "Frek" in ASCII: SQLite keeps it in the file's header, and `file` can show it.
@@ -76,8 +82,57 @@ def _opening(store: str) -> Iterator[None]:
         raise StoreUnreachable(f"{store}: {advice} ({error.strerror})") from error
 
 
-def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection:
+@overload
+def open_store(place: Path, *, durability: str = ...) -> sqlite3.Connection: ...
+@overload
+def open_store(place: Place, *, durability: str = ...) -> Database: ...
+def open_store(place: Place, *, durability: str = "process") -> Database:
     """A connection that may write; the store is created where there is none."""
+    if isinstance(place, Address):
+        served: Database = _server().open_server(place, durability)
+        return served
+    return _open_file(place, durability)
+
+
+@overload
+def open_existing(place: Path) -> sqlite3.Connection: ...
+@overload
+def open_existing(place: Place) -> Database: ...
+def open_existing(place: Place) -> Database:
+    """A connection that may write, to a store that exists."""
+    if isinstance(place, Address):
+        served: Database = _server().open_existing(place)
+        return served
+    with _opening(str(place)):
+        _refuse_nothing(place)
+    return _open_file(place, "process")
+
+
+@overload
+def read_store(place: Path) -> sqlite3.Connection: ...
+@overload
+def read_store(place: Place) -> Database: ...
+def read_store(place: Place) -> Database:
+    """A connection that cannot write, to a store that exists."""
+    if isinstance(place, Address):
+        served: Database = _server().read_server(place)
+        return served
+    return _read_file(place)
+
+
+def _server() -> ModuleType:
+    """What speaks to servers is there for those who asked for it."""
+    try:
+        return import_module("freki.ledger.postgres.store")
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise BadInput(
+            "for a store on PostgreSQL install its driver: pip install 'freki[postgres]'"
+        ) from None
+
+
+def _open_file(path: Path, durability: str) -> sqlite3.Connection:
     with _opening(str(path)):
         if not path.parent.is_dir():
             raise StoreUnreachable(f"{path}: there is no folder {path.parent}; create it first")
@@ -94,15 +149,7 @@ def open_store(path: Path, *, durability: str = "process") -> sqlite3.Connection
     return db
 
 
-def open_existing(path: Path) -> sqlite3.Connection:
-    """A connection that may write, to a store that exists."""
-    with _opening(str(path)):
-        _refuse_nothing(path)
-    return open_store(path)
-
-
-def read_store(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write, to a store that exists."""
+def _read_file(path: Path) -> sqlite3.Connection:
     with _opening(str(path)):
         _refuse_nothing(path)
         _refuse_foreign_files(path)

@@ -1,22 +1,25 @@
 """A workbench for ledgers: workers in a few words, and a look at every row afterwards.
 
 `Bench` says what an implementation must offer so that the suite in `testing/ledger.py` can try
-it; `SqliteBench` is ours for SQLite.
+it; `StoreBench` is ours.
 """
 
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from msgspec import Struct
 
 from freki.config import Settings
 from freki.ledger import crawls
+from freki.ledger.opened import ledger_of
+from freki.ledger.place import Place
 from freki.ledger.rows import unpack_body
-from freki.ledger.sqlite import SqliteLedger, Terms
+from freki.ledger.sqlite import SqliteLedger
 from freki.ledger.store import open_store
+from freki.ledger.terms import Terms
 from freki.messages import (
     Batch,
     Claim,
@@ -234,25 +237,25 @@ def _origin(url: str) -> str:
     return url[: url.index("/", 8)]
 
 
-class SqliteBench(Bench):
-    """A crawl in a store of SQLite; several of them may share a file."""
+class StoreBench(Bench):
+    """A crawl in a store of ours; several of them may share it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._db = open_store(path)
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._db = open_store(place)
         self._dbs = [self._db]
-        self._crawl = crawls.begin(self._db, "bench", [], Settings(), 0.0).id
+        self._crawl = crawls.begin(self._db, f"bench {uuid4()}", [], Settings(), 0.0).id
 
     def ledger(
         self, terms: Terms = POLITE, prints: Callable[[str], int] | None = None
     ) -> SqliteLedger:
-        db = open_store(self._path)
+        db = open_store(self._place)
         self._dbs.append(db)
-        return SqliteLedger(db, str(self._path), self._crawl, terms, prints)
+        return ledger_of(db, str(self._place), self._crawl, terms, prints)
 
     def reopen(self) -> None:
         self.close()
-        self._db = open_store(self._path)
+        self._db = open_store(self._place)
         self._dbs.append(self._db)
 
     def close(self) -> None:
@@ -273,7 +276,7 @@ class SqliteBench(Bench):
         return [HostRow(*row) for row in self._ask(asked)]
 
     def tally(self) -> dict[tuple[int, int], int]:
-        asked = "SELECT state, reason, count FROM tally WHERE crawl = ?"
+        asked = "SELECT state, reason, sum(count) FROM tally WHERE crawl = ? GROUP BY state, reason"
         return {(state, reason): count for state, reason, count in self._ask(asked)}
 
     def sessions(self) -> set[int]:
@@ -288,7 +291,7 @@ class SqliteBench(Bench):
         return [(Fate(fate), data) for fate, data in self._ask(asked)]
 
     def dump(self) -> object:
-        return sorted(self._db.iterdump())
+        return [sorted(map(str, self._ask(statement))) for statement in _DUMP]
 
     def _ask(self, statement: str, *more: str) -> list[tuple[Any, ...]]:
         return self._db.execute(statement, (self._crawl, *more)).fetchall()
@@ -302,6 +305,21 @@ LEFT JOIN url AS mother ON mother.id = url.parent
 LEFT JOIN host AS mother_host ON mother_host.id = mother.host
 WHERE host.crawl = ? ORDER BY url.id
 """
+
+_URLS = "SELECT url.id FROM url JOIN host ON host.id = url.host WHERE host.crawl = ?"
+_DUMP = (
+    "SELECT * FROM crawl WHERE id = ?",
+    "SELECT state, reason, sum(count) FROM tally WHERE crawl = ? GROUP BY state, reason",
+    "SELECT id, until FROM session WHERE crawl = ?",
+    "SELECT * FROM host WHERE crawl = ?",
+    "SELECT * FROM item WHERE crawl = ?",
+    "SELECT count(*) FROM body WHERE ? > 0",
+    *(
+        f"SELECT * FROM {table} WHERE {column} IN ({_URLS})"  # noqa: S608 - our names
+        for table, column in (("url", "id"), ("page", "url"), ("request", "url"))
+    ),
+    f"""SELECT * FROM body WHERE id IN (SELECT body FROM page WHERE url IN ({_URLS}))""",  # noqa: S608
+)
 
 _BODY = """
 SELECT body.data FROM page JOIN body ON body.id = page.body

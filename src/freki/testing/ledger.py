@@ -120,6 +120,15 @@ class ClaimsContract:
         assert [claim.url for claim in one.claim()] == PAGES[:8]
         assert [claim.url for claim in two.claim()] == PAGES[8:16]
 
+    def test_a_shared_host_that_is_refilled_gives_each_url_once(self) -> None:
+        worker = self.bench.worker(SHARED)
+        worker.seed(*PAGES)
+        (first, *_) = worker.claim()
+        claims = worker.claim(refill=[rest(first)])
+        assert [claim.url for claim in claims] == PAGES[8 : 8 + len(claims)]
+        worker.commit(*(page(claim) for claim in claims))
+        self.bench.check()
+
     def test_a_host_that_has_no_more_is_let_go_with_the_rest_it_must_keep(self) -> None:
         one, two = self.bench.worker(), self.bench.worker()
         one.seed(A)

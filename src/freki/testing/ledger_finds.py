@@ -331,10 +331,11 @@ class FindsContract:
         worker = self.bench.worker(replace(POLITE, keep="html"))
         worker.seed(A, f"{A}1", f"{A}2")
         text, html, more = worker.claim()
-        worker.commit(page(text, content_type="text/plain"))
+        body = b"<p>kept later"
+        worker.commit(page(text, body=body, content_type="text/plain"))
         assert self.bench.body(A) is None
-        worker.commit(page(html), page(more, content_type="text/plain"))
-        assert self.bench.body(A) == self.bench.body(f"{A}1") == b"<p>"
+        worker.commit(page(html, body=body), page(more, body=body, content_type="text/plain"))
+        assert self.bench.body(A) == self.bench.body(f"{A}1") == body
 
     def test_links_of_any_size_and_script_are_stored(self) -> None:
         worker = self.bench.worker(SHALLOW)

@@ -153,7 +153,7 @@ SELECT host, state, coalesce(reason, 0), count(*) FROM url WHERE id > ? GROUP BY
 -- name: body_add
 INSERT INTO body (digest, data) VALUES (?, ?)
 ON CONFLICT (digest) DO UPDATE SET data = excluded.data
-WHERE data IS NULL AND excluded.data IS NOT NULL;
+WHERE body.data IS NULL AND excluded.data IS NOT NULL;
 
 -- name: page_add
 INSERT INTO page (url, at, status, content_type, charset, title, description, canonical, language,
@@ -169,7 +169,7 @@ INSERT INTO attempt (url, at, reason, detail, timings) VALUES (?, ?, ?, ?, ?);
 
 -- name: tally_add
 INSERT INTO tally (crawl, state, reason, count) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (crawl, state, reason) DO UPDATE SET count = count + ?4;
+ON CONFLICT (crawl, state, reason) DO UPDATE SET count = tally.count + ?4;
 
 -- name: tally
 SELECT state, reason, count FROM tally WHERE crawl = ?;

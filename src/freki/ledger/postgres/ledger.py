@@ -1,0 +1,338 @@
+"""The ledger on PostgreSQL: the same rules as on SQLite, for workers that write at the same time.
+
+Where SQLite has one writer, rows are locked here: a worker its session, so that nobody reaps it in
+the middle of a transaction; a claim its hosts, and it passes over those that others look at; a
+commit what it changes. What everybody would change, the sums, each worker keeps in rows of its own.
+
+`session.serial` counts transactions. After a lost connection it tells whether the last one came
+through, and after a crash of the server whether earlier ones were lost with it: then the worker
+begins again, from what the store knows.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from operator import itemgetter
+from typing import TypeVar
+
+from freki.errors import LeaseLost
+from freki.ledger.alive import surely_dead
+from freki.ledger.discover import Fingerprint, Known, New
+from freki.ledger.postgres.link import Conflict, ConnectionLost, Server
+from freki.ledger.postgres.sieve import OURS, FetchingSieve
+from freki.ledger.rows import Rows, asked, unpack_rules
+from freki.ledger.sqlite import FULL_SECONDS, SQL, HostRow, SqliteLedger, Tally
+from freki.ledger.terms import Terms
+from freki.messages import Batch, Claim, HostRest, HostWork, State
+from freki.steps import Session, Work
+
+# How often two transactions may be in each other's way before it is an error.
+MOST_CONFLICTS = 20
+
+T = TypeVar("T")
+
+
+class PostgresLedger(SqliteLedger):
+    """One worker's view of one crawl in a store on a server."""
+
+    def __init__(
+        self,
+        db: Server,
+        store: str,
+        crawl: int,
+        terms: Terms,
+        prints: Fingerprint | None = None,
+    ) -> None:
+        super().__init__(db, store, crawl, terms, prints)
+        self._session: Session | None = None
+        self._serial = 0  # of the last transaction that came through
+        self._next_serial = 0
+        self._changes: Tally = Counter()
+        self._gains: Counter[int] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<PostgresLedger {self._store} crawl={self._crawl} {self._sieve!r}>"
+
+    def _make_sieve(self, prints: Fingerprint) -> FetchingSieve:
+        return FetchingSieve(self._db, SQL, self._crawl, prints)
+
+    # Transactions
+
+    def join(self, now: float) -> Session:
+        if (lost := self._session) is not None:  # nobody need wait until its lease is over
+            self.leave(lost, now)
+        session = self._again(partial(super().join, now))
+        assert session is not None, "without a session nothing can have come through unseen"
+        self._session, self._serial = session, 0
+        return session
+
+    def renew(self, session: Session, now: float) -> None:
+        self._again(partial(super().renew, session, now), session)
+
+    def leave(self, session: Session, now: float) -> None:
+        self._session = None
+        self._again(partial(super().leave, session, now))
+
+    def claim(
+        self,
+        session: Session,
+        now: float,
+        hosts: int,
+        refill: Sequence[HostRest],
+        full: Sequence[int] = (),
+    ) -> Work:
+        claim = partial(self._claim, session, now, hosts, refill, full)
+        work = self._again(claim, session)
+        if work is None:
+            raise LeaseLost(f"session {session.id} does not know what it claimed")
+        return work
+
+    def commit(self, session: Session, batch: Batch) -> None:
+        self._again(partial(super().commit, session, batch), session)
+
+    def _again(self, act: Callable[[], T], session: Session | None = None) -> T | None:
+        """Do it, once: again where it was undone, and None where only the answer was lost."""
+        conflicts = 0
+        while True:
+            try:
+                done = act()
+            except Conflict:
+                conflicts += 1
+                if conflicts > MOST_CONFLICTS:
+                    raise
+            except ConnectionLost:
+                if session is not None and self._came_through(session):
+                    return None
+            else:
+                self._serial = self._next_serial
+                return done
+
+    def _came_through(self, session: Session) -> bool:
+        """Whether the transaction whose end we did not see ended well."""
+        self._sieve.forget()
+        row = self._db.execute(OURS["serial"], (session.id,)).fetchone()
+        if row is None or row[0] not in (self._serial, self._serial + 1):
+            raise LeaseLost(f"session {session.id} was taken over, or its server lost commits")
+        came_through: bool = row[0] > self._serial
+        self._serial = row[0]
+        return came_through
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._changes.clear()
+        self._gains.clear()
+        with super()._writing():
+            yield
+            self._settle()
+
+    def _settle(self) -> None:
+        """What others may wait for comes last, in the order in which all lock it."""
+        if gains := {host: count for host, count in sorted(self._gains.items()) if count}:
+            self._db.execute(OURS["hosts_lock"], ([*gains],))
+            self._db.execute(OURS["hosts_gain"], ([*gains], [*gains.values()]))
+        changes = [(*place, change) for place, change in self._changes.items() if change]
+        if changes:
+            states, reasons, counts = zip(*changes, strict=True)
+            part = self._session.id if self._session else 0  # as long as it is there
+            row = (self._crawl, part, list(states), list(reasons), list(counts))
+            self._db.execute(OURS["tally_change"], row)
+
+    def _count(self, changes: Tally) -> None:
+        for place, change in changes.items():  # not `update`: it is slow for a few
+            self._changes[place] += change
+
+    def _gain(self, host: int, count: int) -> None:
+        self._gains[host] += count
+
+    def _note_wire(self, session: Session, wire_bytes: int) -> None:
+        self._db.execute(OURS["wire_note"], (wire_bytes, session.id))
+
+    # Sessions
+
+    def _hold(self, session: Session) -> None:
+        row = self._db.execute(OURS["hold"], (session.id,)).fetchone()
+        if row is None:
+            raise LeaseLost(f"session {session.id} was taken over by another worker")
+        self._next_serial = row[0]
+        if session == self._session and row[0] != self._serial + 1:
+            raise LeaseLost(f"session {session.id}: the server crashed and lost commits")
+
+    def _reap(self, now: float, besides: int = 0) -> None:
+        for id_, until, machine, process in self._db.execute(SQL["sessions"], (self._crawl,)):
+            if id_ == besides or not (until < now or surely_dead(machine, process)):
+                continue
+            # Whoever is in the middle of a transaction, or reaped or renewed by now, is let be.
+            if self._db.execute(OURS["session_reapable"], (id_, until)).fetchone() is not None:
+                self._release(id_, now)
+
+    def _release(self, session: int, now: float, *, untried: bool = False) -> None:
+        if self._db.execute(OURS["session_lock"], (session,)).fetchone() is None:
+            return
+        self._db.execute(OURS["wire_keep"], (session,))
+        self._db.execute(OURS["tally_fold"], (self._crawl, session))
+        self._db.execute(OURS["tally_forget"], (self._crawl, session))
+        super()._release(session, now, untried=untried)
+
+    # Claims
+
+    def _claim(
+        self,
+        session: Session,
+        now: float,
+        hosts: int,
+        refill: Sequence[HostRest],
+        full: Sequence[int],
+    ) -> Work:
+        with self._writing():
+            self._hold(session)
+            self._rest(refill)
+            if self._terms.max_pages is not None:
+                self._db.execute(OURS["limit_lock"], (self._crawl,))
+            waiting, leased, stored = self._db.execute(SQL["counts"], (self._crawl,)).fetchone()
+            room = self._room(leased + stored)
+            candidates = self._hosts_of(session, refill)
+            if room > 0 and hosts > 0:
+                in_hand = [*full, *(row[0] for row in candidates)]
+                due = (self._crawl, now, hosts, in_hand)
+                candidates += self._db.execute(OURS["hosts_free"], due).fetchall()
+            work = self._take_all(session, now, candidates, room)
+            taken = sum(len(of_host.claims) for of_host in work)
+            room -= taken
+            self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
+            asked_ = (self._crawl, list(full))
+            next_due = self._db.execute(OURS["due_next"], asked_).fetchone() if room > 0 else None
+        return Work(
+            work, next_due[0] if next_due else None, waiting + leased, leased + taken,
+            limit_reached=room <= 0,
+        )  # fmt: skip
+
+    def _hosts_of(self, session: Session, refill: Sequence[HostRest]) -> list[HostRow]:
+        """The hosts to refill that are still ours, in the order in which they were named."""
+        if not refill:
+            return []
+        owner = session.id if self._terms.exclusive else None
+        ids = [rest.host for rest in refill]
+        rows = {row[0]: row for row in self._db.execute(OURS["hosts_of"], (sorted(ids), owner))}
+        return [rows[id_] for id_ in ids if id_ in rows]
+
+    def _take_all(
+        self, session: Session, now: float, hosts: list[HostRow], room: float
+    ) -> list[HostWork]:
+        """Lease the next URLs of hosts; those that have none due are let go until they have."""
+        most = self._terms.per_host
+        if room >= most * len(hosts) and self._terms.max_pages_per_host is None:
+            return self._take_some(session, now, [(host, most) for host in hosts])
+        work: list[HostWork] = []
+        for host in hosts:
+            id_, pages = host[0], host[5]
+            quota = int(max(0, min(room, most, self._budget(id_, pages))))
+            of_host = self._take_some(session, now, [(host, quota)], room=room)
+            room -= sum(len(one.claims) for one in of_host)
+            work += of_host
+        return work
+
+    def _take_some(
+        self,
+        session: Session,
+        now: float,
+        wanted: Sequence[tuple[HostRow, int]],
+        room: float = 1.0,
+    ) -> list[HostWork]:
+        if not wanted:
+            return []
+        claims = self._lease(session, now, {host[0]: (host[1], quota) for host, quota in wanted})
+        taken = [host for host, _ in wanted if host[0] in claims]
+        if taken:
+            # A shared host goes to the end of the line, so that all get their turn.
+            owner, turn = (session.id, None) if self._terms.exclusive else (None, now)
+            counts = [len(claims[host[0]]) for host in taken]
+            self._db.execute(OURS["hosts_take"], (owner, turn, [host[0] for host in taken], counts))
+        self._let_go([host for host in wanted if host[0][0] not in claims], now, room)
+        return [_work(host, claims[host[0]]) for host in taken]
+
+    def _lease(
+        self, session: Session, now: float, quotas: dict[int, tuple[str, int]]
+    ) -> dict[int, list[Claim]]:
+        given = ([*quotas], [quota for _, quota in quotas.values()], now)
+        rows = self._db.execute(OURS["urls_of"], given).fetchall()
+        if not rows:
+            return {}
+        self._db.execute(OURS["urls_lease"], (session.id, [row[1] for row in rows]))
+        claims: dict[int, list[Claim]] = {}
+        for host, url, path, depth, attempts, hops, via, request in rows:
+            claim = Claim(url, host, quotas[host][0] + path, depth, attempts + 1, hops, via)
+            claims.setdefault(host, []).append(claim if request is None else asked(claim, request))
+        return claims
+
+    def _let_go(self, hosts: Sequence[tuple[HostRow, int]], now: float, room: float) -> None:
+        if not hosts:
+            return
+        ids = [host[0] for host, _ in hosts]
+        first = dict(self._db.execute(OURS["first_dues"], (ids,)).fetchall())
+        soon = now + FULL_SECONDS if room > 0 else 0.0
+        dues = [(first.get(host[0]) or 0.0) if quota else soon for host, quota in hosts]
+        self._db.execute(OURS["hosts_leave"], (ids, dues))
+
+    def _rest(self, rests: Sequence[HostRest]) -> None:
+        if rests:
+            ordered = sorted(rests, key=lambda rest: rest.host)
+            columns = zip(
+                *((rest.host, rest.next_at, rest.delay, rest.failures) for rest in ordered),
+                strict=True,
+            )
+            hosts, *others = map(list, columns)
+            self._db.execute(OURS["hosts_lock"], (hosts,))
+            self._db.execute(OURS["rest_all"], (hosts, *others))
+
+    # Commits
+
+    def _end_urls(self, session: Session, rows: Rows) -> int:
+        columns = map(list, zip(*rows.ends, strict=True))
+        return self._db.execute(OURS["urls_end"], (*columns, session.id)).rowcount
+
+    def _insert(self, new: Sequence[New], at: int) -> tuple[Sequence[New], list[Known]]:
+        tried, known = [*new], list[Known]()
+        sieve = self._sieve
+        assert isinstance(sieve, FetchingSieve)
+        while new:
+            self._add_hosts(sieve, new)
+            columns = map(list, zip(*(self._url_row(url, at) for url in new), strict=True))
+            added = set(self._db.execute(OURS["urls_add"], tuple(columns)).fetchall())
+            taken = []
+            for url in new:
+                if (host := self._host_id(url.origin), url.print) not in added:
+                    taken.append(url)
+                elif (refused := url.found.refused) is not None:
+                    self._changes[State.refused, refused] += 1
+                else:
+                    self._changes[State.waiting, 0] += 1
+                    self._gains[host] += 1
+            new, more = sieve.sift_taken(taken) if taken else ([], [])
+            known += more
+            tried += new
+        return tried, known
+
+    def _keep(self, rows: Rows) -> None:
+        """One commit after the other from here on: numbers of pages and items grow in their order,
+        so that who exports misses none that became visible late.
+        """
+        if rows.pages or rows.items:
+            self._db.execute(OURS["in_order"], (self._crawl,))
+        rows.bodies.sort(key=itemgetter(0))  # as everybody does who stores the same ones
+        super()._keep(rows)
+
+    def _add_hosts(self, sieve: FetchingSieve, new: Sequence[New]) -> None:
+        """Rows for hosts that are new, in the order of their discovery."""
+        origins = dict.fromkeys(url.origin for url in new)
+        if missing := set(sieve.fetch_hosts(set(origins))):
+            ordered = [origin for origin in origins if origin in missing]
+            self._db.execute(OURS["hosts_add"], (self._crawl, ordered))
+            sieve.fetch_hosts(missing)
+
+
+def _work(host: HostRow, claims: list[Claim]) -> HostWork:
+    id_, origin, next_at, delay, failures, _pages, *robots = host
+    return HostWork(
+        id_, origin, claims, next_at, delay, failures, unpack_rules(id_, origin, *robots)
+    )

@@ -1,0 +1,349 @@
+"""A connection to a server: settings, waits that end, errors in our words, and a second try.
+
+A connection that is lost between transactions is made anew without anybody noticing. One that is
+lost within a transaction raises `ConnectionLost`: what of it was done is for the ledger to find
+out.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import ClientCursor, Connection, Cursor, pq
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import (
+    DataCorrupted,
+    DeadlockDetected,
+    DiskFull,
+    IndexCorrupted,
+    InsufficientPrivilege,
+    LockNotAvailable,
+    QueryCanceled,
+    SerializationFailure,
+)
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumper, StrDumperUnknown
+
+from freki.errors import (
+    BadInput,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnreachable,
+)
+from freki.ledger.place import ADVICE, Address
+from freki.ledger.postgres.dialect import translated
+
+# Seconds in which a server answers, or it is taken for gone: it, or what is between, is silent.
+SILENCE = 15.0
+
+# Seconds for which a lost connection is tried again, and between two tries.
+PATIENCE = 60.0
+PAUSE = 0.25
+
+# Rows that a reader fetches at once.
+STRETCH = 500
+
+# A user's address may say otherwise. A server that is gone is noticed also while nothing is sent.
+DEFAULTS: Final = {
+    "application_name": "freki",
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "3",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+
+# Whoever stops in the middle of a transaction, be it by SIGSTOP or a cut cable, holds locks that
+# all others wait for: the server ends it. So leases of others go on.
+WRITING: Final = """
+SET search_path TO {schema};
+SET synchronous_commit TO {durability};
+SET statement_timeout TO '60s';
+SET lock_timeout TO '20s';
+SET idle_in_transaction_session_timeout TO '5s';
+SET jit TO off
+"""
+READING: Final = """
+SET search_path TO {schema};
+SET default_transaction_read_only TO on;
+SET jit TO off
+"""
+
+T = TypeVar("T")
+
+
+class ConnectionLost(StoreUnreachable):
+    """The connection was lost in a transaction: it may have come through, or not."""
+
+
+class Conflict(StoreError):
+    """Two transactions were in each other's way, and this one was undone."""
+
+
+_KINDS: Final = (
+    (DeadlockDetected | SerializationFailure, Conflict, "try again"),
+    (
+        DiskFull,
+        StoreFull,
+        "the server has no room left; free some, then run the same command again",
+    ),
+    (DataCorrupted | IndexCorrupted, StoreDamaged, "the database is damaged; restore a backup"),
+    (LockNotAvailable | QueryCanceled, StoreBusy, "somebody holds the store for too long"),
+    (InsufficientPrivilege, StoreUnreachable, "the user may not do that; grant it"),
+)
+
+
+class _Text(StrDumper):
+    """Text as PostgreSQL can keep it: it knows no NUL."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in obj else obj)
+
+
+class _UntypedText(StrDumperUnknown):
+    """The same, where the statement says which type is meant."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in obj else obj)
+
+
+class Rows(Cursor[Any]):
+    """What a statement answers with, as SQLite's cursors do."""
+
+    @property
+    def lastrowid(self) -> int | None:
+        """The id of the row that was inserted."""
+        asked = self if self.description else self.connection.execute("SELECT lastval()")
+        row = asked.fetchone()
+        return row[0] if row else None
+
+    def fetchone(self) -> Any:
+        return super().fetchone() if self.description else None
+
+    def fetchall(self) -> list[Any]:
+        return super().fetchall() if self.description else []
+
+
+class _Line(Connection[Any]):
+    """A connection whose waits end."""
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        return super().wait(gen, interval, SILENCE if timeout is None else timeout)
+
+
+class _PatientLine(Connection[Any]):
+    """A connection for questions that may take their time."""
+
+
+class Server:
+    """A `Database` on a server, for one thread at a time."""
+
+    def __init__(self, address: Address, durability: str = "process") -> None:
+        self._address = address
+        self._settings = WRITING.format(
+            schema=address.schema, durability="on" if durability == "power" else "off"
+        )
+        self._kind: type[Connection[Any]] = _Line
+        self._line = self._connect()
+
+    def __repr__(self) -> str:
+        return f"<Server {self._address}>"
+
+    @property
+    def in_transaction(self) -> bool:
+        status = self._line.info.transaction_status
+        return status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
+
+    @property
+    def version(self) -> int:
+        """As PostgreSQL counts them: 150004 is 15.4."""
+        return self._line.info.server_version
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        text, given = self.spelt_out(sql, parameters)
+        return self._try(lambda: self._line.execute(text, given))
+
+    def run(self, text: str) -> Any:
+        """A statement in PostgreSQL's own words, without parameters."""
+        return self._try(lambda: self._line.execute(text.encode()))
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Any:
+        statement = translated(sql)
+        given = [statement.arrange(row) for row in parameters]
+        return self._try(lambda: self._many(statement.text, given))
+
+    def close(self) -> None:
+        self._line.close()
+
+    def spelt_out(self, sql: str, parameters: Any) -> tuple[str, Any]:
+        """The statement for this server, and what is to be sent with it."""
+        statement = translated(sql)
+        given = statement.arrange(parameters)
+        if statement.is_filter:
+            return ClientCursor(self._line).mogrify(statement.text, given), None
+        return statement.text, given
+
+    def _many(self, text: str, rows: list[Any]) -> Any:
+        cursor = self._line.cursor()
+        if rows:
+            cursor.executemany(text, rows)
+        return cursor
+
+    def _try(self, act: Any) -> Any:
+        began = self.in_transaction
+        with self._in_our_words():
+            try:
+                return act()
+            except psycopg.Error as error:
+                if not self._is_lost(error):
+                    raise
+                if began:
+                    self._line.close()
+                    raise ConnectionLost(self._said(error, "the connection was lost")) from error
+            self._reconnect()
+            return act()
+
+    def _is_lost(self, error: psycopg.Error) -> bool:
+        """Whether there is nobody at the other end, or nobody who may write any more."""
+        if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+            return True  # another server took over, and this one only stands by
+        silent = error.sqlstate is None and isinstance(error, psycopg.OperationalError)
+        return self._line.closed or self._line.broken or silent
+
+    def _connect(self) -> Connection[Any]:
+        with self._in_our_words():
+            try:
+                given = conninfo_to_dict(self._address.conninfo)
+            except psycopg.ProgrammingError:
+                raise BadInput(ADVICE) from None  # it would cite what may be a password
+            unsaid = {word: value for word, value in DEFAULTS.items() if word not in given}
+            conninfo = make_conninfo(self._address.conninfo, **unsaid)
+            password = self._address.password
+            line = self._kind.connect(
+                conninfo, password=password, autocommit=True, cursor_factory=Rows
+            )
+            try:
+                line.prepare_threshold = 2
+                line.adapters.register_dumper(int, Int8Dumper)
+                line.adapters.register_dumper(str, _Text)
+                line.adapters.register_dumper(str, _UntypedText)
+                line.execute(self._settings)
+                with suppress(psycopg.Error):  # not on every platform
+                    line.execute("SET client_connection_check_interval TO '2s'")
+            except BaseException:
+                line.close()
+                raise
+            return line
+
+    def _reconnect(self) -> None:
+        """A new connection, as soon as there is one to be had."""
+        self._line.close()
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._line = self._connect()
+            except StoreError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(PAUSE)
+            else:
+                return
+
+    @contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.OperationalError as error:
+            raise self._translated(error, StoreUnreachable, "the store cannot be reached") from None
+        except (psycopg.DatabaseError, psycopg.InterfaceError) as error:
+            raise self._translated(error, StoreError, "see what the server says") from None
+
+    def _translated(self, error: psycopg.Error, kind: type[StoreError], advice: str) -> StoreError:
+        for known, ours, what in _KINDS:
+            if isinstance(error, known):
+                kind, advice = ours, what
+        return kind(self._said(error, advice))
+
+    def _said(self, error: psycopg.Error, advice: str) -> str:
+        said = " ".join(str(error).split())
+        if password := self._address.password:
+            said = said.replace(password, "***")
+        return f"{self._address}: {advice} ({said})"
+
+
+class Reader(Server):
+    """A `Database` that cannot write, and answers from one moment: that of its first question.
+
+    What is iterated comes in stretches, so that a store of any size is read in little memory.
+    """
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+
+    def _connect(self) -> Connection[Any]:
+        self._kind = _PatientLine
+        self._settings = READING.format(schema=self._address.schema)
+        line = super()._connect()
+        line.autocommit = False
+        line.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        return line
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        return _Question(self, *self.spelt_out(sql, parameters))
+
+    def answer(self, text: str, given: Any) -> Any:
+        """All at once."""
+        return self._try(lambda: self._line.execute(text, given))
+
+    def stretches(self, text: str, given: Any) -> Any:
+        """Bit by bit."""
+        return self._try(lambda: self._stretches(text, given))
+
+    def _stretches(self, text: str, given: Any) -> Any:
+        cursor = self._line.cursor(f"stretch_{time.monotonic_ns()}")
+        cursor.itersize = STRETCH
+        return cursor.execute(text, given)
+
+
+class _Question:
+    """A statement that is sent when somebody wants to know; how depends on how they ask."""
+
+    def __init__(self, reader: Reader, text: str, given: Any) -> None:
+        self._reader = reader
+        self._asked = (text, given)
+        self._answer: Any = None
+
+    @property
+    def rowcount(self) -> int:
+        return -1
+
+    @property
+    def lastrowid(self) -> int | None:
+        return None
+
+    @property
+    def description(self) -> Any:
+        return self._stretches().description
+
+    def fetchone(self) -> Any:
+        if self._answer is None:
+            self._answer = self._reader.answer(*self._asked)
+        return self._answer.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        answer: list[Any] = self._reader.answer(*self._asked).fetchall()
+        return answer
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._stretches() as rows:
+            yield from rows
+
+    def _stretches(self) -> Any:
+        if self._answer is None:
+            self._answer = self._reader.stretches(*self._asked)
+        return self._answer
