@@ -236,10 +236,7 @@ def settings(*layers: Layer) -> Settings:
     for layer in layers:
         for part, fields in layer.items():
             merged.setdefault(part, {}).update(fields)
-    try:
-        made = msgspec.convert(merged, Settings, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadConfig(_explained(str(error))) from None
+    made = _typed(merged, "{0.flag}")
     if made.scope.sitemap == "only" and made.politeness.ignore_robots:
         raise BadConfig(
             "--sitemap only finds sitemaps by robots.txt, which --ignore-robots leaves out"
@@ -247,6 +244,14 @@ def settings(*layers: Layer) -> Settings:
     for text in made.fetching.allow_address:
         _expect_network(text)
     return made
+
+
+def _typed(layer: Layer, spelling: str) -> Settings:
+    """`spelling` is how the source of the layer writes an option."""
+    try:
+        return msgspec.convert(layer, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadConfig(_explained(str(error), spelling)) from None
 
 
 def _expect_network(text: str) -> None:
@@ -265,19 +270,37 @@ def from_file(path: Path) -> Layer:
         raise BadConfig(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadConfig(f"{path} is not valid TOML: {error}") from None
+    _expect_words(layer, path)
+    # In the format of `_typed`, braces of a path would be something else.
+    name = str(path).replace("{", "{{").replace("}", "}}")
+    _typed(layer, f"{name}: {{0.name}} in [{{0.part}}]")
+    return layer
+
+
+def _expect_words(layer: Mapping[str, Any], path: Path) -> None:
     known = {option.name: option.part for option in options()}
     parts = set(known.values())
     for part, fields in layer.items():
         if part not in parts:
-            where = f" (it belongs under [{known[part]}])" if part in known else ""
-            raise BadConfig(f"{path}: unknown table or key {part!r}{where or nearest(part, parts)}")
+            near = _belongs(part, known) or nearest(part, parts) or _belongs_near(part, known)
+            raise BadConfig(f"{path}: unknown table or key {part!r}{near}")
         if not isinstance(fields, dict):
             raise BadConfig(f"{path}: [{part}] must be a table")
         for name in fields:
             if known.get(name) != part:
                 inside = [option for option, owner in known.items() if owner == part]
-                raise BadConfig(f"{path}: unknown key {name!r} in [{part}]{nearest(name, inside)}")
-    return layer
+                near = _belongs(name, known) or nearest(name, inside) or _belongs_near(name, known)
+                raise BadConfig(f"{path}: unknown key {name!r} in [{part}]{near}")
+
+
+def _belongs(name: str, known: Mapping[str, str]) -> str:
+    return f" (it belongs under [{known[name]}])" if name in known else ""
+
+
+def _belongs_near(name: str, known: Mapping[str, str]) -> str:
+    """For a word that is nearly one of another table."""
+    match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {match[0]} under [{known[match[0]]}]?)" if match else ""
 
 
 def from_environment(environment: Mapping[str, str]) -> Layer:
@@ -295,6 +318,7 @@ def from_environment(environment: Mapping[str, str]) -> Layer:
             raise BadConfig(f"unknown variable {variable}{near.replace('mean ', 'mean FREKI_')}")
         several = typing.get_origin(option.type) is tuple
         layer.setdefault(option.part, {})[option.name] = text.split() if several else text
+    _typed(layer, "{0.variable}")
     return layer
 
 
@@ -313,7 +337,7 @@ def nearest(word: str, known: Mapping[str, object] | Iterator[str] | set[str] | 
     return f" (did you mean {match[0]}?)" if match else ""
 
 
-def _explained(error: str) -> str:
+def _explained(error: str, spelling: str) -> str:
     """msgspec's message in words, with the option as the user spells it in place of a path."""
     message, _, path = error.partition(" - at `$.")
     if not path:
@@ -321,4 +345,5 @@ def _explained(error: str) -> str:
     name = path.rstrip("`").split(".")[-1].partition("[")[0]
     expected, _, _ = message.partition(", got ")
     message = _TYPE.sub(lambda type_: _WORDS.get(type_[1], type_[0]), expected)
-    return f"--{name.replace('_', '-')}: {message[0].lower()}{message[1:]}"
+    option = next(option for option in options() if option.name == name)
+    return f"{spelling.format(option)}: {message[0].lower()}{message[1:]}"

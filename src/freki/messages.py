@@ -5,6 +5,7 @@ a frozen dataclass costs eight times as much to make. `gc=False` is set where a
 value cannot be part of a cycle; it takes them off the garbage collector's list.
 """
 
+from contextlib import suppress
 from enum import IntEnum
 
 from msgspec import Struct
@@ -168,6 +169,15 @@ class Response(Struct, frozen=True):
     def header(self, name: str) -> str | None:
         """The first header of that name (lower-case)."""
         return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def location(self) -> str:
+        """Where a redirect leads, as its server wrote it; empty where it does not say."""
+        location = self.header("location") or ""
+        with suppress(UnicodeError):
+            # Browsers read this header as UTF-8; the bytes of headers are kept as Latin-1.
+            return location.encode("latin-1").decode("utf-8")
+        return location
 
 
 class Failure(Struct, frozen=True, gc=False):

@@ -6,6 +6,7 @@ A second parser anywhere would be a hole: two parsers that disagree about the
 host of one text are how address checks are fooled.
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -28,6 +29,10 @@ _PORTS = {"http": 80, "https": 443}
 _ORIGIN_STARTS = 8  # the first slash after "https://" or "http://h" ends the origin
 
 
+# A host name with a dot, or `localhost`, as people write it where they forget the scheme.
+_AUTHORITY = re.compile(r"(?:localhost|[^\s/?#:@]+\.[^\s/?#:@.]+)(?::(?P<port>\d+))?(?![^/?#])")
+
+
 class Parts(NamedTuple):
     """A URL as the ledger keeps it: hosts are stored once, paths per URL."""
 
@@ -35,11 +40,11 @@ class Parts(NamedTuple):
     path: str  # path and query, byte for byte as they go into the request
 
 
-def parse(text: str) -> str:
+def parse(text: str, limit: int = MAX_LENGTH) -> str:
     """The normal form of an absolute http(s) URL that a person typed; raises `BadUrl`."""
     text = text.strip()
-    if len(text) > MAX_LENGTH:
-        raise BadUrl(f"this URL has {len(text)} characters; the limit is {MAX_LENGTH}")
+    if len(text) > limit:
+        raise BadUrl(f"this URL has {len(text)} characters; the limit is {limit}")
     try:
         parsed = URL(text)
     except (ValueError, UnicodeError):
@@ -50,16 +55,20 @@ def parse(text: str) -> str:
     if parsed.username or parsed.password:
         raise BadUrl("a URL with a user name or password in it would end up in logs and stores")
     url = parsed.href.partition("#")[0]
-    if len(url) > MAX_LENGTH:
-        raise BadUrl(f"encoded, this URL has {len(url)} characters; the limit is {MAX_LENGTH}")
+    if len(url) > limit:
+        raise BadUrl(f"encoded, this URL has {len(url)} characters; the limit is {limit}")
     return url
 
 
 def _hint(text: str) -> str:
-    looks_like_a_host = "." in text or text.startswith("localhost")
-    if looks_like_a_host and "://" not in text:
-        return f" (did you mean https://{text}?)"
-    return ""
+    """What was meant, where only the scheme is missing."""
+    rest = text.removeprefix("//")
+    authority = _AUTHORITY.match(rest)
+    if authority is None:
+        return ""
+    # Sites on one's own machine, and on ports of their own, are seldom encrypted.
+    plain = authority["port"] not in (None, "443") or rest.startswith("localhost")
+    return f" (did you mean http{'' if plain else 's'}://{rest}?)"
 
 
 def join(base: str, href: str) -> str | None:

@@ -66,7 +66,7 @@ def test_without_a_start_url_it_says_how_to_give_one(words: tuple[str, ...], sto
         ("http://example.com:99999/", "not a valid URL"),
         ("http://\udcff/", "not a valid URL: 'http://\\udcff/'"),
         ("example.com", "(did you mean https://example.com?)"),
-        ("localhost:8000", "(did you mean https://localhost:8000?)"),
+        ("localhost:8000", "(did you mean http://localhost:8000?)"),
         ("ftp://example.com/", "has the scheme 'ftp'; Freki crawls http and https"),
         ("file:///etc/passwd", "has the scheme 'file'"),
         ("javascript:alert(1)", "has the scheme 'javascript'"),

@@ -100,10 +100,12 @@ def test_a_pattern_that_is_none_is_told_before_a_store_is_made(tmp_path: Path) -
         ("[scop]\ndepth = 1\n", "unknown table or key 'scop' (did you mean scope?)"),
         ("[scope]\ndeph = 1\n", "unknown key 'deph' in [scope] (did you mean depth?)"),
         ("depth = 1\n", "unknown table or key 'depth' (it belongs under [scope])"),
-        ("[politeness]\ndepth = 1\n", "unknown key 'depth' in [politeness]"),
+        ("dept = 1\n", "unknown table or key 'dept' (did you mean depth under [scope]?)"),
+        ("[politeness]\ndepth = 1\n", "'depth' in [politeness] (it belongs under [scope])"),
+        ("[politeness]\ndept = 1\n", "[politeness] (did you mean depth under [scope]?)"),
         ("scope = 1\n", "[scope] must be a table"),
-        ("[scope]\ndepth = 'deep'\n", "--depth"),
-        ("[scope]\ndepth = -1\n", "--depth"),
+        ("[scope]\ndepth = 'deep'\n", "freki.toml: depth in [scope]: expected a whole number"),
+        ("[scope]\ndepth = -1\n", "freki.toml: depth in [scope]: expected a whole number >= 0"),
         ("[scope\n", "is not valid TOML: "),
         ("[scope]\ndepth = 1\ndepth = 2\n", "is not valid TOML: "),
     ],
@@ -129,8 +131,8 @@ def test_a_configuration_file_that_is_no_text_or_no_file_is_told(tmp_path: Path)
     [
         ("FREKI_DEPHT", "1", "unknown variable FREKI_DEPHT (did you mean FREKI_DEPTH?)"),
         ("FREKI_XYZZY", "1", "unknown variable FREKI_XYZZY\n"),
-        ("FREKI_DEPTH", "deep", "--depth"),
-        ("FREKI_INSECURE", "perhaps", "--insecure"),
+        ("FREKI_DEPTH", "deep", "FREKI_DEPTH: expected a whole number\n"),
+        ("FREKI_INSECURE", "perhaps", "FREKI_INSECURE: expected true or false\n"),
     ],
 )
 def test_a_variable_of_ours_is_read_strictly(variable: str, value: str, told: str) -> None:

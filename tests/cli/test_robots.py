@@ -44,6 +44,34 @@ def test_what_the_status_of_a_robots_txt_means_is_said() -> None:
         assert (run.code, "status 503, so nothing may be fetched" in run.out) == (1, True)
 
 
+def test_half_a_robots_txt_allows_nothing() -> None:
+    with background(scripted({"/robots.txt": answer(200, b"Disallow:")[:-1]})) as site:
+        run = freki("robots", f"{site.url}/", "/a")
+        assert (run.code, "no whole answer, so nothing may be fetched" in run.out) == (1, True)
+
+
+def test_letters_that_a_url_escapes_are_told_as_typed_too_where_that_differs(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_text("User-agent: *\nDisallow: /\nAllow: /foo/bar/ツ\n")
+    run = freki("robots", file, "https://example.com/foo/bar/ツ")
+    assert run.code == 1
+    assert "allowed  /foo/bar/%E3%83%84  (line 3: " in run.out
+    assert "refused  /foo/bar/ツ  (line 2: " in run.out
+    file.write_text("User-agent: *\nDisallow: /\n")
+    assert (
+        "refused  /%E3%83%84  (line 2: Disallow: /)\n"
+        in freki("robots", file, "https://example.com/ツ").out
+    )
+
+
+def test_a_url_longer_than_any_that_is_crawled_can_be_asked_about(tmp_path: Path) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_text("User-agent: *\nDisallow: /x\n")
+    assert freki("robots", file, f"https://example.com/x{'y' * 20_000}").code == 1
+
+
 def test_what_cannot_be_asked_is_told(tmp_path: Path) -> None:
     with background(scripted({})) as site:
         url = f"{site.url}/"

@@ -64,6 +64,23 @@ def test_a_redirect_that_leads_nowhere_has_failed(location: str) -> None:
     assert (verdict.reason, verdict.failed, verdict.retry_at) == (Reason.bad_redirect, True, None)
 
 
+def test_a_redirect_to_itself_with_a_cookie_is_tried_with_the_cookie() -> None:
+    back = status(302, location="/x#top", set_cookie="seen=1")
+    assert judged(back).retry_at == NOW
+    assert judged(back, attempt=3) == Verdict(Reason.redirect, "/x#top")
+    assert judged(status(302, location="/x")) == Verdict(Reason.redirect, "/x")
+    assert judged(status(302, location="/y", set_cookie="a=b")).retry_at is None
+
+
+def test_a_target_is_read_as_utf_8() -> None:
+    assert judged(status(302, location="/caf\xc3\xa9")).detail == "/café"
+    assert judged(status(302, location="/caf\xe9")).detail == "/caf\xe9"
+
+
+def test_of_a_target_that_is_none_only_the_beginning_is_kept() -> None:
+    assert len(judged(status(302, location="/" + "x" * 1_000_000)).detail) < 300
+
+
 # Trying again
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.system.conftest import DOCUMENTATION, Nginx
-from tests.system.scripted import answer, scripted
+from tests.system.scripted import answer, page, scripted
 
+import freki
 from freki.config import Fetching
 from freki.fetch.http import Http
 from freki.messages import Claim, Failure, Reason, Response
@@ -119,6 +120,18 @@ def test_a_cookie_comes_back_to_the_host_that_set_it_and_to_no_other() -> None:
     here, there = asyncio.run(ask())
     assert here == ["", "visit=1"]
     assert there == [""]
+
+
+def test_a_page_that_wants_a_cookie_first_is_stored() -> None:
+    """The same URL answers with a redirect to itself until it sees the cookie that it set."""
+    answers = iter([answer(302, location="/", set_cookie="seen=1"), page()])
+
+    async def crawl() -> tuple[list[int], list[str]]:
+        async with scripted({"/": lambda: next(answers)}) as site:
+            visits = freki.crawl(f"{site.url}/", delay=0, sitemap="no")
+            return [visit.status async for visit in visits], site.cookies
+
+    assert asyncio.run(crawl()) == ([200], ["", "", "seen=1"])
 
 
 def _cookie() -> bytes:

@@ -70,6 +70,7 @@ class Plan(NamedTuple):
     resumed: bool
     spider: Spider | None = None
     flags: Sequence[str] = ()  # that name the spider to a further worker
+    fresh: int = 0  # start URLs that it did not have before
 
 
 def run(command: str, words: list[str]) -> int:
@@ -176,7 +177,8 @@ def _plan(
     full = limit is not None and read.status(db, known.id).pages >= limit
     if not fresh and (known.is_over or (full and known.status == "limited")):
         return None
-    return Plan(crawls.resume(db, known, seeds, settings), [*known.seeds, *fresh], resumed=True)
+    resumed = crawls.resume(db, known, seeds, settings)
+    return Plan(resumed, [*known.seeds, *fresh], resumed=True, fresh=len(fresh))
 
 
 def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace) -> Exit:
@@ -217,7 +219,9 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
     started = time.monotonic()
     if plan.resumed and not arguments.quiet:
         sums = read.status(db, plan.crawl.id)
-        text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {sums.open:,} to do."
+        to_do = counted(sums.open + plan.fresh, "URL")
+        new = f", {plan.fresh:,} of them new from you" if plan.fresh else ""
+        text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {to_do} to do{new}."
         print(text, file=sys.stderr)
     view = progress(plan.crawl, arguments.quiet)
     try:

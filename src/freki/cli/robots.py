@@ -20,6 +20,9 @@ EXAMPLES = """\
   freki robots https://example.com /private/ /public.html
   freki robots --agent Googlebot ./robots.txt https://example.com/a?b=c"""
 
+# Characters of a URL. Freki crawls none so long, but what a rule says of one can be asked.
+MAX_TYPED = 100_000
+
 
 def run(command: str, words: list[str]) -> int:
     """Exits with 0 if every URL may be fetched, and with 1 if one may not."""
@@ -79,20 +82,45 @@ def _meaning(rules: HostRules) -> str:
         case Access.allow_all:
             return f"status {rules.status}, so everything may be fetched"
         case _:
-            return f"status {rules.status}, so nothing may be fetched until it can be read"
+            return f"{_answered(rules)}, so nothing may be fetched until it can be read"
 
 
 def _verdict(arguments: argparse.Namespace, rules: HostRules, text: str) -> bool:
-    path = split(parse_url(text)).path if "://" in text else f"/{text.lstrip('/')}"
+    """Whether a URL may be fetched, told for each way to spell it.
+
+    RFC 9309 2.2.2 compares escaped URLs, which is how they are asked for; whoever compares what
+    is typed, as Google's parser does, may come to another verdict.
+    """
+    spellings = _spellings(text)
+    decisions = [_decision(arguments, rules, path) for path in spellings]
+    if len({allowed for allowed, _ in decisions}) == 1:
+        spellings, decisions = spellings[:1], decisions[:1]
+    for path, (allowed, why) in zip(spellings, decisions, strict=True):
+        word = "allowed" if allowed else "refused"
+        sys.stdout.write(f"{word}  {harmless(path)}  ({harmless(why)})\n")
+    return all(allowed for allowed, _ in decisions)
+
+
+def _spellings(text: str) -> list[str]:
+    """A path as it is asked for, and as it was typed."""
+    if "://" not in text:
+        return [f"/{text.lstrip('/')}"]
+    path = split(parse_url(text, MAX_TYPED)).path
+    if text.isascii():
+        return [path]
+    _, slash, typed = text.partition("://")[2].partition("#")[0].partition("/")
+    return [path, f"{slash}{typed}"] if slash else [path]
+
+
+def _decision(arguments: argparse.Namespace, rules: HostRules, path: str) -> tuple[bool, str]:
     match access(rules.status):
         case Access.use_body:
             decision = parse(rules.body).for_agent(_product(arguments.agent)).decide(path)
-            allowed = decision.allowed
             why = f"line {decision.line}: {decision.rule}" if decision.rule else "no rule"
+            return decision.allowed, why
         case meaning:
-            allowed = meaning is Access.allow_all
-            why = f"status {rules.status}"
-    sys.stdout.write(
-        f"{'allowed' if allowed else 'refused'}  {harmless(path)}  ({harmless(why)})\n"
-    )
-    return allowed
+            return meaning is Access.allow_all, _answered(rules)
+
+
+def _answered(rules: HostRules) -> str:
+    return f"status {rules.status}" if rules.status else "no whole answer"

@@ -180,7 +180,7 @@ class Rulebook(NoRulebook):
                 return Failure(Reason.bad_redirect, away) if redirects else answer
             if answer.status not in (301, 302, 303, 307, 308):
                 return answer
-            target = join(url, answer.header("location") or url)
+            target = join(url, answer.location or url)
             if target is None or redirects == MAX_REDIRECTS:
                 return answer
             url = target

@@ -14,7 +14,7 @@ USUAL_PRIORITY = 0.5
 def read_sitemap(response: Response) -> Page:
     """The URLs a sitemap lists, and the sitemaps an index lists; its title says what was wrong."""
     if response.status in (301, 302, 303, 307, 308):
-        target = join(response.url, response.header("location") or "")
+        target = join(response.url, response.location)
         return Page([Link(target, via=Via.sitemap_file)] if target else [])
     if response.status != 200:
         return Page(_next_place(response.url))

@@ -40,6 +40,9 @@ FIRST_PAUSE = 5.0
 # A host that asks for more than an hour means tomorrow; it is asked again after an hour.
 LONGEST_PAUSE = 3600.0
 
+# Characters of a Location that leads nowhere; it may be megabytes of anything.
+MAX_DETAIL = 200
+
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -55,7 +58,7 @@ def judge(
         detail = f"status {answer.status}"
         return Verdict(Reason.http_error, detail, retry_at=now + _backoff(claim, chance))
     if answer.status in REDIRECTS:
-        return _of_redirect(answer)
+        return _of_redirect(claim, answer, now, attempts)
     if answer.status >= 400:
         return Verdict(Reason.http_error, f"status {answer.status}")
     return Verdict(Reason.ok)
@@ -84,12 +87,16 @@ def _of_strain(claim: Claim, answer: Response, now: float, attempts: int, chance
     return Verdict(Reason.http_error, detail, retry_at=retry_at, pause_until=until)
 
 
-def _of_redirect(answer: Response) -> Verdict:
-    target = answer.header("location")
-    if not target or join(answer.url, target) is None:
-        detail = f"status {answer.status} leads to {target or 'nowhere'}"
+def _of_redirect(claim: Claim, answer: Response, now: float, attempts: int) -> Verdict:
+    told = answer.location
+    target = join(answer.url, told) if told else None
+    if target is None:
+        detail = f"status {answer.status} leads to {told[:MAX_DETAIL] or 'nowhere'}"
         return Verdict(Reason.bad_redirect, detail, failed=True)
-    return Verdict(Reason.redirect, target)
+    if target == answer.url and answer.header("set-cookie") and claim.attempt < attempts:
+        # To send a visitor back with a cookie is how many sites find out who keeps them.
+        return Verdict(Reason.redirect, "to itself, with a cookie", retry_at=now)
+    return Verdict(Reason.redirect, told)
 
 
 def retry_after(value: str | None, now: float) -> float | None:

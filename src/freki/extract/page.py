@@ -7,13 +7,13 @@ has a bound that says so.
 """
 
 import re
-from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
 
-from turbohtml import Document, Element, HTMLParseError, Namespace, parse, parse_xml
+from turbohtml import Element, Namespace
 
 from freki.extract import charset
+from freki.extract.document import XHTML, Parsed
+from freki.extract.document import parsed as tree
 from freki.extract.links import collapsed, links
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
@@ -23,8 +23,7 @@ _MAX_TEXT = 1000  # of title and description; search engines show 60 and 160 cha
 _MAX_LANGUAGE = 35  # BCP 47 (RFC 5646 4.4.1) asks for room for as many
 _MAX_DIRECTIVES = 1000
 
-_XHTML = "application/xhtml+xml"
-_HTML = {"text/html", _XHTML}
+_HTML = {"text/html", XHTML}
 _UNTOLD = {"", "unknown/unknown", "application/unknown", "*/*"}  # WHATWG mimesniff 7, step 1
 
 # WHATWG mimesniff 7.1, the rows that mean HTML. A byte-order mark before them is let through:
@@ -44,23 +43,16 @@ _VALUED = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 def extract(response: Response) -> Page:
     """Links, title and so on of an HTML page; of anything else what its headers say."""
-    location = response.header("location")
+    location = response.location
     if location and 300 <= response.status < 400:
         return _redirect(response.url, location)
     return told(response, parsed(response))
 
 
-class Parsed(NamedTuple):
-    """The tree of an HTML page."""
-
-    document: Document
-    encoding: str | None
-
-
 def parsed(response: Response) -> Parsed | None:
     """The tree of an answer; None where it is no HTML."""
     media_type = response.content_type.partition(";")[0].strip().lower()
-    return _parse(response, media_type) if _is_html(media_type, response.body) else None
+    return tree(response) if _is_html(media_type, response.body) else None
 
 
 def told(response: Response, page: Parsed | None) -> Page:
@@ -78,10 +70,6 @@ def told(response: Response, page: Parsed | None) -> Page:
 
 
 def _redirect(url: str, location: str) -> Page:
-    if not location.isascii():
-        # Browsers read the bytes of this header as UTF-8; some clients hand them out as Latin-1.
-        with suppress(UnicodeError):
-            location = location.encode("latin-1").decode("utf-8")
     target = join(url, location)
     return Page(links=[Link(target, via=Via.redirect)] if target else [])
 
@@ -111,24 +99,6 @@ def _read(response: Response, page: Parsed) -> Page:
         noindex="noindex" in forbidden,
         nofollow="nofollow" in forbidden,
     )
-
-
-def _parse(response: Response, media_type: str) -> Parsed:
-    if media_type == _XHTML:
-        # In XML `<script src="x"/>` is whole; the HTML parser would take the rest of the page
-        # for the script. Much of what is sent as XHTML is no XML, so browsers' error page is not
-        # copied: it is read as HTML then.
-        text, encoding = charset.decode(response.body, response.content_type)
-        with suppress(HTMLParseError):
-            return Parsed(parse_xml(text), encoding)
-    document = parse(
-        response.body,
-        encoding=charset.announced(response.body, response.content_type),
-        detect_encoding=True,
-        positions=False,
-        allow_declarative_shadow_roots=False,  # as plain templates, whose links the walk sees
-    )
-    return Parsed(document, document.encoding)
 
 
 def _base(telling: list[Element], url: str) -> str:

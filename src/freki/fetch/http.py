@@ -6,6 +6,7 @@ cache and cookie jar.
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -285,6 +286,8 @@ def _answer(
     status = info(pycurl.RESPONSE_CODE)
     if code and not intake.enough:
         detail = message or f"libcurl error {code}"
+        if code == pycurl.E_COULDNT_CONNECT and (number := info(pycurl.OS_ERRNO)):
+            detail = detail.replace("Could not connect to server", os.strerror(number))
         return intake.failure(_reason(code, message), detail, timings, status)
     wire_bytes = info(pycurl.HEADER_SIZE) + info(pycurl.SIZE_DOWNLOAD_T)
     http = _VERSION_NAMES.get(info(pycurl.INFO_HTTP_VERSION), "?")

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from freki.errors import BadSpider
 from freki.extract import charset
 from freki.extract.data import Data, data_of
-from freki.extract.page import Parsed, parsed
+from freki.extract.document import Parsed
+from freki.extract.page import parsed
 from freki.extract.page import told as told_by
 from freki.extract.selection import Selection, evaluate, select
 from freki.messages import Claim, Link, Response, Visit

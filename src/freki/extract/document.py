@@ -1,0 +1,61 @@
+"""The tree of an answer, made once, whoever asks for it.
+
+Links, text for comparing and fields are taken from one page one after another, so remembering the
+last tree is enough, and bounds what is held by one page.
+"""
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from turbohtml import Document, HTMLParseError, parse, parse_xml
+
+from freki.extract import charset
+from freki.messages import Response
+
+XHTML = "application/xhtml+xml"
+
+
+class Parsed(NamedTuple):
+    """A tree and the name of the charset its bytes were read in."""
+
+    document: Document
+    charset: str | None
+
+
+def parsed(response: Response) -> Parsed:
+    """The tree of an HTML answer."""
+    if response is not _last.response:
+        _last.tree = _parse(response)
+        _last.response = response
+    return _last.tree
+
+
+class _Last:
+    """What was asked for last."""
+
+    __slots__ = ("response", "tree")
+
+    def __init__(self) -> None:
+        self.response: Response | None = None
+        self.tree: Parsed
+
+
+_last = _Last()
+
+
+def _parse(response: Response) -> Parsed:
+    if response.content_type.partition(";")[0].strip().lower() == XHTML:
+        # In XML `<script src="x"/>` is whole; the HTML parser would take the rest of the page
+        # for the script. Much of what is sent as XHTML is no XML, so browsers' error page is not
+        # copied: it is read as HTML then.
+        text, encoding = charset.decode(response.body, response.content_type)
+        with suppress(HTMLParseError):
+            return Parsed(parse_xml(text), encoding)
+    document = parse(
+        response.body,
+        encoding=charset.announced(response.body, response.content_type),
+        detect_encoding=True,
+        positions=False,
+        allow_declarative_shadow_roots=False,  # as plain templates, whose links the walk sees
+    )
+    return Parsed(document, document.encoding)
