@@ -27,6 +27,8 @@ COMMANDS = {
     "retry": ("freki.cli.retry", "puts a class of ended URLs back, to be fetched again"),
     "check": ("freki.cli.check", "looks whether a store is sound, and repairs it"),
     "worker": ("freki.cli.worker", "works on a crawl of a store, beside its other workers"),
+    "serve": ("freki.cli.serve", "crawls and screenshots over HTTP, for many callers"),
+    "keys": ("freki.cli.keys", "who may call the service"),
     "robots": ("freki.cli.robots", "which rule of a robots.txt decides about a URL"),
     "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),
     "doctor": ("freki.cli.doctor", "what this machine has and lacks"),

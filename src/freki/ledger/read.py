@@ -198,10 +198,15 @@ def hosts(db: Database, crawl: int, limit: int = 10) -> list[HostLine]:
 
 def urls(db: Database, crawl: int, wanted: Filter) -> Iterator[UrlLine]:
     """The ledger's URLs."""
+    return (line for _, line in numbered_urls(db, crawl, wanted))
+
+
+def numbered_urls(db: Database, crawl: int, wanted: Filter) -> Iterator[tuple[int, UrlLine]]:
+    """The ledger's URLs with their numbers, which `Filter.after` goes on from."""
     for row in db.execute(SQL["urls"], wanted.parameters(crawl)):
-        _, url, state, reason, detail, status_, depth, parent, via, attempts, found_at = row
+        id_, url, state, reason, detail, status_, depth, parent, via, attempts, found_at = row
         ended = state >= State.done
-        yield UrlLine(
+        line = UrlLine(
             url,
             "ended" if ended else State(state).name,
             State(state).name if ended else None,
@@ -214,6 +219,7 @@ def urls(db: Database, crawl: int, wanted: Filter) -> Iterator[UrlLine]:
             attempts,
             iso(found_at),
         )
+        yield id_, line
 
 
 def grouped(db: Database, crawl: int, wanted: Filter, columns: Sequence[str]) -> list[Struct]:
@@ -235,11 +241,18 @@ def pages(
     db: Database, crawl: int, wanted: Filter, *, with_links: bool = False
 ) -> Iterator[PageLine]:
     """The visits, redirect answers included."""
+    return (line for _, line in numbered_pages(db, crawl, wanted, with_links=with_links))
+
+
+def numbered_pages(
+    db: Database, crawl: int, wanted: Filter, *, with_links: bool = False
+) -> Iterator[tuple[int, PageLine]]:
+    """The visits with the numbers of their URLs."""
     (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
     for row in named(db.execute(SQL["pages"], wanted.parameters(crawl))):
         links = unpack_links(row["links"])
         final_url = _final_url(db, crawl, secret, row["url"], links)
-        yield _page_line(db, row, final_url, links if with_links else None)
+        yield row["id"], _page_line(db, row, final_url, links if with_links else None)
 
 
 def arrivals(

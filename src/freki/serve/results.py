@@ -1,0 +1,253 @@
+"""What a crawl has found: lists that do not shift while it goes on, and contents of pages."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Query
+from msgspec import Struct
+from starlette.responses import Response
+
+from freki.extract.readable import markdown_of, text_of
+from freki.ledger import captures, read
+from freki.ledger.jobs.orders import Job
+from freki.messages import Reason, State
+from freki.pictures import MEDIA_TYPES
+from freki.serve.answers import ItemList, PageList, PageRow, UrlList, json, list_of, part
+from freki.serve.callers import Books, Reader
+from freki.serve.office import Office, Results, page_of
+from freki.serve.problems import FieldError, Problem, documented
+from freki.serve.requests import Listing, PageListing, UrlListing
+from freki.serve.shapes import model_of
+
+routes = APIRouter(prefix="/crawls/{id}", tags=["results"])
+
+Line = TypeVar("Line", bound=Struct)
+
+MISSING = documented("not_found", "invalid", "not_ready", "storage")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+# Bytes of a body that are turned into text or Markdown.
+MOST_READ = 5_000_000
+
+# What came from the web is shown by no browser as if it were ours.
+SANDBOX = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+# A picture is named by its digest, so what is behind its URL never changes.
+FOR_EVER = {"Cache-Control": "private, max-age=31536000, immutable"}
+
+CaptureList = list_of(captures.RenderingLine, "CaptureList")
+
+
+@routes.get("/urls", responses={200: {"model": model_of(UrlList)}, **MISSING})
+def list_urls(
+    id: str,  # noqa: A002
+    wanted: Annotated[UrlListing, Query()],
+    office: Books,
+    caller: Reader,
+) -> Response:
+    """Every URL that was discovered, in that order, with its state, outcome and reason."""
+    job = office.job(caller, id)
+    filter_ = read.Filter(
+        state=State[wanted.state] if wanted.state else None,
+        reason=_reason(wanted.reason),
+        status=_statuses(wanted.status),
+        origin=wanted.host,
+        depth=wanted.depth,
+        after=int(wanted.cursor or 0),
+        limit=wanted.limit + 1,
+    )
+    with office.results(job) as found:
+        rows = list(read.numbered_urls(found.db, found.crawl.id, filter_)) if found else []
+    return _part(office, job, "urls", rows, wanted)
+
+
+@routes.get("/errors", responses={200: {"model": model_of(UrlList)}, **MISSING})
+def list_errors(
+    id: str,  # noqa: A002
+    wanted: Annotated[Listing, Query()],
+    office: Books,
+    caller: Reader,
+) -> Response:
+    """URLs that gave no page: failed ones, and answers with a status of 400 and above."""
+    job = office.job(caller, id)
+    after, limit = int(wanted.cursor or 0), wanted.limit + 1
+    kinds = (
+        read.Filter(state=State.failed, after=after, limit=limit),
+        read.Filter(reason=Reason.http_error, after=after, limit=limit),
+    )
+    with office.results(job) as found:
+        lists = [read.numbered_urls(found.db, found.crawl.id, kind) for kind in kinds if found]
+        rows = list(islice(merge(*lists, key=itemgetter(0)), limit))
+    return _part(office, job, "errors", rows, wanted)
+
+
+@routes.get("/pages", responses={200: {"model": model_of(PageList)}, **MISSING})
+def list_pages(
+    id: str,  # noqa: A002
+    wanted: Annotated[PageListing, Query()],
+    office: Books,
+    caller: Reader,
+) -> Response:
+    """The pages, in order of discovery; later parts hold what was found later."""
+    job = office.job(caller, id)
+    filter_ = read.Filter(
+        status=_statuses(wanted.status),
+        origin=wanted.host,
+        content_type=wanted.content_type,
+        url=wanted.url,
+        redirects=wanted.redirects,
+        after=int(wanted.cursor or 0),
+        limit=wanted.limit + 1,
+    )
+    with office.results(job) as found:
+        rows = list(read.numbered_pages(found.db, found.crawl.id, filter_)) if found else []
+    return _part(office, job, "pages", rows, wanted)
+
+
+@routes.get("/items", responses={200: {"model": model_of(ItemList)}, **MISSING})
+def list_items(
+    id: str,  # noqa: A002
+    wanted: Annotated[Listing, Query()],
+    office: Books,
+    caller: Reader,
+) -> Response:
+    """What was taken out of pages."""
+    job = office.job(caller, id)
+    after, limit = int(wanted.cursor or 0), wanted.limit + 1
+    with office.results(job) as found:
+        lines = list(
+            read.items(found.db, found.crawl.id, after=after, limit=limit) if found else ()
+        )
+    return _part(office, job, "items", [(line.id, line) for line in lines], wanted)
+
+
+@routes.get("/captures", responses={200: {"model": model_of(CaptureList)}, **MISSING})
+def list_captures(
+    id: str,  # noqa: A002
+    wanted: Annotated[Listing, Query()],
+    office: Books,
+    caller: Reader,
+) -> Response:
+    """What browsers saw. A picture is at `images/`, its `sha256`, a dot and its format."""
+    job = office.job(caller, id)
+    after, limit = int(wanted.cursor or 0), wanted.limit + 1
+    with office.results(job) as found:
+        lines: Iterable[captures.RenderingLine] = ()
+        if found:
+            seen = captures.Wanted(crawl=found.crawl.id, after=after, limit=limit)
+            lines = list(captures.renderings(found.db, seen))
+    return _part(office, job, "captures", [(line.id, line) for line in lines], wanted)
+
+
+@routes.get(
+    "/images/{name}",
+    response_class=Response,
+    responses={200: {"content": {"image/webp": {}}}, 304: {"description": "Unchanged"}, **MISSING},
+)
+def read_an_image(id: str, name: str, office: Books, caller: Reader) -> Response:  # noqa: A002
+    """A picture, by its digest and format. It never changes, and may be kept for ever."""
+    return image(office, office.job(caller, id), name)
+
+
+@routes.get("/pages/{page}", responses={200: {"model": model_of(PageRow)}, **MISSING})
+def read_a_page(id: str, page: int, office: Books, caller: Reader) -> Response:  # noqa: A002
+    """A page with its links."""
+    with _page(office, office.job(caller, id), page) as (_, line):
+        return json({"id": page, **msgspec.structs.asdict(line)})
+
+
+@routes.get(
+    "/pages/{page}/{form}",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}, "text/markdown": {}}}, **MISSING},
+)
+def read_contents(
+    id: str,  # noqa: A002
+    page: int,
+    form: Literal["body", "text", "markdown"],
+    office: Books,
+    caller: Reader,
+) -> Response:
+    """The contents of a page: its bytes as they came, its text, or Markdown."""
+    with _page(office, office.job(caller, id), page) as (found, line):
+        body = read.body(found.db, page)
+    if body is None:
+        raise Problem("not_found", "the body of this page was not kept")
+    if form == "body":
+        headers = {
+            **SANDBOX,
+            "Content-Disposition": f'attachment; filename="{line.sha256[:16]}.bin"',
+            "ETag": f'"{line.sha256}"',
+        }
+        return Response(body, 200, headers, "application/octet-stream")
+    turned = markdown_of if form == "markdown" else text_of
+    text = turned(body[:MOST_READ], line.content_type or "", line.url)
+    kind = "text/markdown" if form == "markdown" else "text/plain"
+    return Response(text.encode("utf-8", "replace"), 200, SANDBOX, f"{kind}; charset=utf-8")
+
+
+def image(office: Office, job: Job, name: str) -> Response:
+    """A picture of a job, by its digest and format."""
+    digest, _, format_ = name.partition(".")
+    if DIGEST.fullmatch(digest) is None:
+        raise Problem("not_found")
+    with office.results(job) as found:
+        picture = captures.picture(found.db, bytes.fromhex(digest)) if found else None
+    if picture is None or picture.format != format_:
+        raise Problem("not_found")
+    kind = MEDIA_TYPES[picture.format]
+    headers = {**SANDBOX, **FOR_EVER, "ETag": f'"{digest}"'}
+    return Response(picture.data, 200, headers, kind)
+
+
+@contextmanager
+def _page(office: Office, job: Job, page: int) -> Iterator[tuple[Results, read.PageLine]]:
+    """The store of a job and one of its pages."""
+    with office.results(job) as found:
+        line = None
+        if found is not None and 0 < page <= 2**53:
+            line = page_of(found, page, with_links=True)
+        if found is None or line is None:
+            raise Problem("not_found")
+        yield found, line
+
+
+def _part(
+    office: Office, job: Job, what: str, rows: Iterable[tuple[int, Line]], wanted: Listing
+) -> Response:
+    path = f"{office.terms.public_url}/crawls/{job.id}/{what}"
+    query = {
+        name: str(value)
+        for name, value in wanted.model_dump(exclude={"cursor", "limit"}).items()
+        if value not in (None, False)
+    }
+    return json(part(path, list(rows), wanted.limit, query))
+
+
+def _reason(word: str | None) -> Reason | None:
+    if word is None:
+        return None
+    if word not in Reason.__members__:
+        near = next(iter(get_close_matches(word, Reason.__members__, n=1)), None)
+        error = FieldError("reason", "there is no such reason", near)
+        raise Problem("invalid", f"there is no reason {word[:40]!r}", [error])
+    return Reason[word]
+
+
+def _statuses(text: str | None) -> tuple[int, int] | None:
+    """`404` or `4xx` as a range."""
+    if text is None:
+        return None
+    if text.endswith("xx"):
+        first = int(text[0]) * 100
+        return first, first + 99
+    return int(text), int(text)
