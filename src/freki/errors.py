@@ -4,8 +4,11 @@ FrekiError
 ├── BadInput            the caller must change something
 │   ├── BadUrl          not a URL we can crawl
 │   ├── BadConfig       an option or a configuration file
-│   └── BadSpider       the user's program
-│       └── BadSelector   CSS or XPath that is none
+│   ├── BadSpider       the user's program
+│   │   └── BadSelector   CSS or XPath that is none
+│   ├── BadQuery        a statement that the database does not understand
+│   ├── ExportUnwritable  a place where nothing can be written
+│   └── MissingExtra    a part of Freki that is not installed
 ├── FetchFailed         the one page that was asked for could not be fetched
 ├── StoreError          the ledger's database
 │   ├── StoreUnreachable  cannot be opened, created or written
@@ -14,6 +17,7 @@ FrekiError
 │   ├── StoreDamaged    the database says so itself
 │   ├── StoreFull       no room on the device
 │   └── StoreBusy       held by another process for too long
+├── ExportFull          no room where an export goes
 ├── BrowserMissing      there is no browser here that could be used
 ├── CrawlRunning        another process works on this crawl
 └── LeaseLost           our session was taken over; its late commits change nothing
@@ -46,6 +50,22 @@ class BadSelector(BadSpider):
 
 class FetchFailed(FrekiError):
     """The one page that was asked for could not be fetched."""
+
+
+class BadQuery(BadInput):
+    """The database does not understand the statement, or may not do what it says."""
+
+
+class ExportUnwritable(BadInput):
+    """Nothing can be written there."""
+
+
+class MissingExtra(BadInput):
+    """A part of Freki that is not installed."""
+
+
+class ExportFull(FrekiError):
+    """There is no room left where an export goes."""
 
 
 class StoreError(FrekiError):

@@ -24,7 +24,7 @@ class Exit(IntEnum):
 def of_error(error: errors.FrekiError) -> Exit:
     """The code of an error that ends a command."""
     match error:
-        case errors.StoreFull():
+        case errors.StoreFull() | errors.ExportFull():
             return Exit.storage_full
         case errors.StoreError():
             return Exit.store_unreachable

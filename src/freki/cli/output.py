@@ -9,6 +9,8 @@ from typing import TextIO
 import msgspec
 from msgspec import Struct
 
+from freki.sinks.cells import cell
+
 # What came from the web must not steer the terminal: C0, DEL, C1, and what turns text around.
 _STEERING = {
     **dict.fromkeys([*range(32), *range(127, 160)], "�"),
@@ -20,9 +22,6 @@ _STEERING = {
 
 # The same in JSON, where it can be spelled so that nothing is lost.
 _STEERING_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
-
-# Cells that a spreadsheet would take for a formula get a quote in front.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 FORMATS = ("table", "jsonl", "csv")
 
@@ -63,19 +62,9 @@ def _csv(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:
     writer.writerow(columns)
     count, on_terminal = 0, out.isatty()
     for count, row in enumerate(rows, 1):
-        cells = [_cell(getattr(row, column)) for column in columns]
+        cells = [cell(getattr(row, column)) for column in columns]
         writer.writerow(map(harmless, cells) if on_terminal else cells)
     return count
-
-
-def _cell(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case str():
-            return f"'{value}" if value.startswith(_FORMULA) else value
-        case _:
-            return msgspec.json.encode(value).decode()
 
 
 def _table(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:
