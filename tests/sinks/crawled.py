@@ -17,7 +17,7 @@ from freki.ledger.store import read_store
 from freki.messages import Claim, Item, Link, Outcome, Page, Response, Visit
 from freki.sinks.export import Export, export
 from freki.sinks.wanted import wanted
-from freki.testing.bench import SHARED, SqliteBench, page
+from freki.testing.bench import SHARED, StoreBench, page
 
 HOME = """<html lang="en"><title>=HYPERLINK("http://evil/")</title>
 <meta name="description" content="a, &quot;b&quot;
@@ -53,7 +53,7 @@ def crawled(store: Path) -> Iterator[str]:
 
 def filled(store: Path, pages: int, items: Sequence[bytes] = ()) -> None:
     """A store with many pages, each with a body and links of its own, and items on the first."""
-    bench = SqliteBench(store)
+    bench = StoreBench(store)
     with closing(bench):
         worker = bench.worker(replace(SHARED, per_host=pages))
         worker.seed(*(f"http://a/{number}" for number in range(pages)))

@@ -4,11 +4,13 @@ import argparse
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
 from freki.cli.choose import crawl_of, natural, readable
 from freki.cli.options import Parser, add_store
 from freki.cli.output import counted
 from freki.cli.progress import span
+from freki.ledger.place import Place
 from freki.ledger.store import read_store, translated
 from freki.sinks.export import Export, export
 from freki.sinks.rows import EXTRAS
@@ -35,7 +37,7 @@ def run(command: str, words: list[str]) -> int:
         crawl = crawl_of(db, arguments.name)
         for want in wants:
             started = time.monotonic()
-            with closing(export(want, db, crawl, str(arguments.store.absolute()))) as made:
+            with closing(export(want, db, crawl, spelled(arguments.store))) as made:
                 made.finish(db)
             if not arguments.quiet:
                 print(told(want, made, time.monotonic() - started), file=sys.stderr)
@@ -53,6 +55,11 @@ def parser(command: str) -> Parser:
     add_export_options(made)
     made.add_argument("--quiet", action="store_true", help="say nothing; errors only")
     return made
+
+
+def spelled(store: Place) -> str:
+    """The store, the same from every folder: an export goes on with its own store only."""
+    return str(store.absolute() if isinstance(store, Path) else store)
 
 
 def add_export_options(parser: argparse.ArgumentParser) -> None:

@@ -184,8 +184,8 @@ class Archive:
         self._part = part(want.where, job, overwrite=want.overwrite)
         self._want = want
         self._begun = read.iso(crawl.started_at)
-        agent = crawl.settings.politeness.full_agent
-        self._warc = Warc(job, [("User-Agent", agent), *map(_field, STANDARD)], compressed=want.format.endswith(".gz"))
+        sent = [("User-Agent", crawl.settings.politeness.full_agent), *map(_field, STANDARD)]
+        self._warc = Warc(job, sent, compressed=want.format.endswith(".gz"))
         self._begin()
 
     def __repr__(self) -> str:
