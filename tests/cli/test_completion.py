@@ -35,7 +35,7 @@ def test_the_shell_understands_it(shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["freki", "ex"], ["explain"]),
+        (["freki", "ex"], ["export", "explain"]),
         (["freki", "crawl", "--max-p"], ["--max-pages", "--max-pages-per-host"]),
         (["freki", "explain", "--j"], ["--json"]),
         (["freki", "doctor", "--st"], ["--store"]),

@@ -15,6 +15,9 @@ from freki.messages import Response, State
 # Rows that are read at once; a store that is being written is held open no longer than that.
 CHUNK = 500
 
+# A redirect is no link that somebody could mend on a page, and a guessed sitemap neither.
+NOT_ON_A_PAGE: Final = ("redirect", "sitemap_file")
+
 Row = dict[str, object]
 
 
@@ -116,7 +119,7 @@ def broken(db: Database, crawl: int) -> Iterator[Row]:
         pass
     for row in every(lambda after: links(db, crawl, after)):
         line = wrong.get(str(row["target"]))
-        if line is not None and row["via"] != "redirect":
+        if line is not None and row["via"] not in NOT_ON_A_PAGE:
             yield {
                 "url": line.url, "status": line.status, "reason": line.reason,
                 "detail": line.detail, "page": row["source"], "text": row["text"],
