@@ -20,10 +20,16 @@ __all__ = [
     "Selection",
     "Spider",
     "Summary",
+    "basic_auth",
+    "bearer",
     "collect",
+    "cookies",
     "crawl",
     "dedupe",
     "fetch",
+    "headers",
+    "proxies",
+    "rate_limit",
     "run",
     "validate",
 ]
@@ -35,10 +41,16 @@ if TYPE_CHECKING:
     from freki.api import Selection as Selection
     from freki.api import Spider as Spider
     from freki.api import Summary as Summary
+    from freki.api import basic_auth as basic_auth
+    from freki.api import bearer as bearer
     from freki.api import collect as collect
+    from freki.api import cookies as cookies
     from freki.api import crawl as crawl
     from freki.api import dedupe as dedupe
     from freki.api import fetch as fetch
+    from freki.api import headers as headers
+    from freki.api import proxies as proxies
+    from freki.api import rate_limit as rate_limit
     from freki.api import run as run
     from freki.api import validate as validate
 

@@ -25,6 +25,7 @@ from freki.engine.crawl import Ending
 from freki.engine.single import fetch_one
 from freki.errors import BadConfig, BadInput, FetchFailed
 from freki.extract.selection import Selection
+from freki.fetch.around import basic_auth, bearer, cookies, headers, proxies, rate_limit
 from freki.ledger import crawls, read
 from freki.ledger.database import Database
 from freki.ledger.place import Place, place
@@ -45,10 +46,16 @@ __all__ = [
     "Selection",
     "Spider",
     "Summary",
+    "basic_auth",
+    "bearer",
     "collect",
+    "cookies",
     "crawl",
     "dedupe",
     "fetch",
+    "headers",
+    "proxies",
+    "rate_limit",
     "run",
     "validate",
 ]

@@ -159,6 +159,14 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
     insecure: Annotated[bool, Meta(description="accept TLS certificates that do not verify")] = (
         False
     )
+    cache: Annotated[
+        str | None,
+        Meta(description="a folder: answers are kept there, and used again by the rules of HTTP"),
+    ] = None
+    cache_for: Annotated[
+        Seconds,
+        Meta(description="seconds for which the cache answers whatever the server said of it"),
+    ] = 0.0
     allow_private: Annotated[
         bool, Meta(description="reach private addresses too, as this machine and its network")
     ] = True

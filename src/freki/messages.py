@@ -165,6 +165,7 @@ class Response(Struct, frozen=True):
     wire_bytes: int = 0
     http: str = "1.1"
     address: str = ""
+    cached: bool = False  # from our own cache: the host was not asked
 
     def header(self, name: str) -> str | None:
         """The first header of that name (lower-case)."""

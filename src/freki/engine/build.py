@@ -6,6 +6,7 @@ import resource
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ from freki.engine.rulebook import NoRulebook, Rulebook
 from freki.engine.sitemap import read_sitemap
 from freki.extract.page import extract
 from freki.extract.text import text_of
+from freki.fetch.cache import Cache
 from freki.fetch.http import Http
 from freki.fetch.middleware import compose, with_deadline
 from freki.ledger.buffered import Buffered
@@ -87,7 +89,8 @@ async def worker(
     http = Http(
         settings.fetching, polite.full_agent, polite.requests_per_host, settings.scope.types
     )
-    fetch = compose(http.fetch, *program.around, with_deadline(settings.fetching.timeout + GRACE))
+    deadline = with_deadline(settings.fetching.timeout + GRACE)
+    fetch = compose(http.fetch, *program.around, *cache(settings), deadline)
     # The thread ends first: SQLite does not survive being closed under a call of its own.
     with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
         loop = asyncio.get_running_loop()
@@ -118,6 +121,12 @@ async def worker(
             explore=program.explore,
         )
         yield _worker(steps, settings, lease), pulse
+
+
+def cache(settings: Settings) -> list[Middleware]:
+    """The HTTP cache, if there is to be one."""
+    folder, always = settings.fetching.cache, settings.fetching.cache_for
+    return [Cache(Path(folder), always)] if folder else []
 
 
 def crew_size(settings: Settings) -> int | None:

@@ -141,7 +141,11 @@ def settle(claim: Claim, answer: Response | Failure, judged: Judged, steps: Step
     now, verdict = judged.at, judged.verdict
     elapsed = None if verdict.unreached else answer.timings.total
     address = answer.address if isinstance(answer, Response) else ""
-    rest = steps.agenda.settle(claim, now, elapsed, verdict.pause_until, address)
+    if isinstance(answer, Response) and answer.cached:
+        steps.agenda.give_up(claim)  # nobody was asked, so nobody has to rest
+        rest = steps.agenda.rest(claim.host)
+    else:
+        rest = steps.agenda.settle(claim, now, elapsed, verdict.pause_until, address)
     outcome = conclude(claim, answer, judged, steps)
     paused = verdict.unreached or verdict.pause_until
     steps.ledger.put(outcome, rest if paused else None)

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from freki.config import Settings
+from freki.engine.build import GRACE, cache
 from freki.engine.verdict import REDIRECTS
 from freki.fetch.http import Http
 from freki.fetch.middleware import compose, with_deadline
 from freki.messages import Claim, Failure, Reason, Request, Response
 from freki.steps import Middleware
 from freki.url import join
-
-# Seconds beyond the timeout of the client after which a fetch is given up from outside.
-GRACE = 5.0
 
 
 async def fetch_one(
@@ -21,7 +19,8 @@ async def fetch_one(
     """What answers at a URL, redirects followed. Nobody is asked whether robots may."""
     polite = settings.politeness
     http = Http(settings.fetching, polite.full_agent, polite.requests_per_host)
-    fetch = compose(http.fetch, *around, with_deadline(settings.fetching.timeout + GRACE))
+    deadline = with_deadline(settings.fetching.timeout + GRACE)
+    fetch = compose(http.fetch, *around, *cache(settings), deadline)
     with closing(http):
         claim = Claim(0, 0, url, 0, request=request)
         for _ in range(settings.fetching.max_redirects + 1):
