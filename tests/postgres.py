@@ -42,6 +42,11 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._names = count()
 
+    @property
+    def process_id(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         log = (self._folder / "log").open("ab")
         with log:

@@ -27,6 +27,7 @@ COMMANDS = {
     "explain": ("freki.cli.explain", "the story of one URL"),
     "retry": ("freki.cli.retry", "puts a class of ended URLs back, to be fetched again"),
     "check": ("freki.cli.check", "looks whether a store is sound, and repairs it"),
+    "move": ("freki.cli.move", "copies a store to PostgreSQL or back, also unfinished"),
     "worker": ("freki.cli.worker", "works on a crawl of a store, beside its other workers"),
     "serve": ("freki.cli.serve", "crawls and screenshots over HTTP, for many callers"),
     "keys": ("freki.cli.keys", "who may call the service"),

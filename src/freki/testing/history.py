@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import pairwise
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -23,6 +22,7 @@ from freki.ledger import read as ledger
 from freki.ledger.buffered import CAPACITY
 from freki.ledger.check import findings, structure
 from freki.ledger.crawls import newest
+from freki.ledger.place import Place
 from freki.ledger.store import read_store, translated
 from freki.messages import Reason, State
 from freki.testing.auditor import Access, most_in_flight, violations
@@ -77,7 +77,7 @@ class Judgement(Struct, frozen=True):
         return any(getattr(self, name) for name in self.__struct_fields__)
 
 
-def read(store: Path, log: Iterable[Access] = (), kills: Sequence[float] = ()) -> History:
+def read(store: Place, log: Iterable[Access] = (), kills: Sequence[float] = ()) -> History:
     """The history of the crawl that was begun last in a store."""
     with closing(read_store(store)) as db, translated(str(store)):
         crawl = newest(db)

@@ -6,12 +6,12 @@ out.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import psycopg
-from psycopg import ClientCursor, Connection, Cursor, pq
+from psycopg import ClientCursor, Connection, Cursor, pq, sql
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.errors import (
@@ -46,7 +46,7 @@ PATIENCE = 60.0
 PAUSE = 0.25
 
 # Rows that a reader fetches at once.
-STRETCH = 500
+STRETCH = 100
 
 # A user's address may say otherwise. A server that is gone is noticed also while nothing is sent.
 DEFAULTS: Final = {
@@ -130,14 +130,12 @@ class Rows(Cursor[Any]):
 
 
 class _Line(Connection[Any]):
-    """A connection whose waits end."""
+    """A connection whose waits end, unless it is for what takes its time."""
+
+    silence: float | None = SILENCE
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        return super().wait(gen, interval, SILENCE if timeout is None else timeout)
-
-
-class _PatientLine(Connection[Any]):
-    """A connection for questions that may take their time."""
+        return super().wait(gen, interval, self.silence if timeout is None else timeout)
 
 
 class Server:
@@ -148,7 +146,6 @@ class Server:
         self._settings = WRITING.format(
             schema=address.schema, durability="on" if durability == "power" else "off"
         )
-        self._kind: type[Connection[Any]] = _Line
         self._line = self._connect()
 
     def __repr__(self) -> str:
@@ -164,29 +161,51 @@ class Server:
         """As PostgreSQL counts them: 150004 is 15.4."""
         return self._line.info.server_version
 
-    def execute(self, sql: str, parameters: Any = (), /) -> Any:
-        text, given = self.spelt_out(sql, parameters)
+    def execute(self, statement: str, parameters: Any = (), /) -> Any:
+        text, given = self.spelt_out(statement, parameters)
         return self._try(lambda: self._line.execute(text, given))
 
     def run(self, text: str) -> Any:
         """A statement in PostgreSQL's own words, without parameters."""
         return self._try(lambda: self._line.execute(text.encode()))
 
-    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Any:
-        statement = translated(sql)
-        given = [statement.arrange(row) for row in parameters]
-        return self._try(lambda: self._many(statement.text, given))
+    def executemany(self, statement: str, parameters: Iterable[Any], /) -> Any:
+        text, arrange, _ = translated(statement)
+        given = [arrange(row) for row in parameters]
+        return self._try(lambda: self._many(text, given))
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+        """Many rows into a table, as they are; in a transaction that may take its time."""
+        self._line.silence = None
+        self.run(
+            "SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO 0"
+        )
+        return int(self._try(lambda: self._load(table, columns, rows)))
+
+    def _load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+        line, place = self._line, sql.Identifier(table)
+        names = sql.SQL(", ").join(map(sql.Identifier, columns))
+        count = 0
+        copy = sql.SQL("COPY {} ({}) FROM STDIN").format(place, names)
+        with line.cursor() as cursor, cursor.copy(copy) as sink:
+            for count, row in enumerate(rows, 1):
+                sink.write_row(row)
+        if "id" in columns:
+            # Ids that are given are not drawn from the sequence, and its next one would be taken.
+            mark = sql.SQL("SELECT setval({}, coalesce(max(id), 1)) FROM {}")
+            line.execute(mark.format(sql.Literal(f"{table}_id_seq"), place))
+        return count
 
     def close(self) -> None:
         self._line.close()
 
-    def spelt_out(self, sql: str, parameters: Any) -> tuple[str, Any]:
+    def spelt_out(self, statement: str, parameters: Any) -> tuple[str, Any]:
         """The statement for this server, and what is to be sent with it."""
-        statement = translated(sql)
-        given = statement.arrange(parameters)
-        if statement.is_filter:
-            return ClientCursor(self._line).mogrify(statement.text, given), None
-        return statement.text, given
+        text, arrange, is_filter = translated(statement)
+        given = arrange(parameters)
+        if is_filter:
+            return ClientCursor(self._line).mogrify(text, given), None
+        return text, given
 
     def _many(self, text: str, rows: list[Any]) -> Any:
         cursor = self._line.cursor()
@@ -215,7 +234,7 @@ class Server:
         silent = error.sqlstate is None and isinstance(error, psycopg.OperationalError)
         return self._line.closed or self._line.broken or silent
 
-    def _connect(self) -> Connection[Any]:
+    def _connect(self) -> _Line:
         with self._in_our_words():
             try:
                 given = conninfo_to_dict(self._address.conninfo)
@@ -224,9 +243,7 @@ class Server:
             unsaid = {word: value for word, value in DEFAULTS.items() if word not in given}
             conninfo = make_conninfo(self._address.conninfo, **unsaid)
             password = self._address.password
-            line = self._kind.connect(
-                conninfo, password=password, autocommit=True, cursor_factory=Rows
-            )
+            line = _Line.connect(conninfo, password=password, autocommit=True, cursor_factory=Rows)
             try:
                 line.prepare_threshold = 2
                 line.adapters.register_dumper(int, Int8Dumper)
@@ -285,16 +302,16 @@ class Reader(Server):
     def __init__(self, address: Address) -> None:
         super().__init__(address)
 
-    def _connect(self) -> Connection[Any]:
-        self._kind = _PatientLine
+    def _connect(self) -> _Line:
         self._settings = READING.format(schema=self._address.schema)
         line = super()._connect()
+        line.silence = None
         line.autocommit = False
         line.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         return line
 
-    def execute(self, sql: str, parameters: Any = (), /) -> Any:
-        return _Question(self, *self.spelt_out(sql, parameters))
+    def execute(self, statement: str, parameters: Any = (), /) -> Any:
+        return _Question(self, *self.spelt_out(statement, parameters))
 
     def answer(self, text: str, given: Any) -> Any:
         """All at once."""
