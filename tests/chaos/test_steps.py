@@ -30,6 +30,8 @@ from freki.testing.history import Bounds, History, judge, read
 
 WORK = Path(__file__).with_name("work.py")
 
+PARTS = ("", "-wal", "-shm")
+
 # Runs at once; each is a process that mostly waits for strace, and the site is served by one.
 AT_ONCE = 2
 
@@ -165,7 +167,9 @@ def test_a_disk_that_fails_ends_the_crawl_soon_and_loses_nothing(
     for number in range(scale.faults):
         store, log = tmp_path / f"{number}.db", tmp_path / f"{number}.log"
         began, step = now(), int(10 ** dice.uniform(0, 3))
-        inject = ("--seccomp-bpf", f"-einject={call}:error={error}:when={step}+")
+        # Of the store alone: Python reads itself from the disk as well.
+        files = [f"-P{store}{part}" for part in PARTS]
+        inject = (*files, f"-einject={call}:error={error}:when={step}+")
         process = start(
             library.url, store, "--durability=power", through=tracing(call, log, *inject)
         )

@@ -8,7 +8,7 @@ import msgspec
 
 from freki.cli.options import Parser, add_store
 from freki.cli.output import harmless
-from freki.ledger.store import read_store, translated
+from freki.ledger.store import legible, read_store
 from freki.ledger.story import Story, alike, stories
 from freki.url import parse
 
@@ -30,7 +30,7 @@ def run(command: str, words: list[str]) -> int:
     """Exits with 0 if the URL is known, and with 1 if it is not."""
     arguments = parser(command).parse_args(words)
     url = parse(arguments.url)
-    with closing(read_store(arguments.store)) as db, translated(str(arguments.store)):
+    with closing(read_store(arguments.store)) as db, legible(str(arguments.store)):
         known = list(stories(db, url))
         near = [] if known else alike(db, url)
     if arguments.json:

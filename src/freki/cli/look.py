@@ -22,7 +22,7 @@ from freki.config import nearest
 from freki.errors import BadInput
 from freki.ledger import crawls, read
 from freki.ledger.database import Database
-from freki.ledger.store import read_store, translated
+from freki.ledger.store import legible, read_store
 from freki.messages import State
 
 URL_COLUMNS = ("url", "state", "outcome", "reason", "status", "depth", "attempts", "parent")
@@ -42,7 +42,7 @@ TABLE_ROWS = 100
 
 def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
-    with closing(read_store(arguments.store)) as db, translated(str(arguments.store)):
+    with closing(read_store(arguments.store)) as db, legible(str(arguments.store)):
         crawl = crawl_of(db, arguments.name)
         show = {"status": _status, "urls": _urls, "pages": _pages}[command]
         show(db, crawl, arguments)

@@ -7,25 +7,41 @@ page that cannot be read is dropped with its URL put back, so that the crawl fet
 import sqlite3
 from collections.abc import Callable, Iterator
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 from zstandard import ZstdError
 
+from freki.config import Settings
 from freki.errors import StoreDamaged
 from freki.ledger.database import Database
-from freki.ledger.discover import fingerprint, following
+from freki.ledger.discover import fits
+from freki.ledger.identity import (
+    drop_host,
+    drop_url,
+    find_again,
+    is_url,
+    key_fits,
+    make_prints,
+    prints_of,
+    put_back,
+    renamed_hosts,
+)
 from freki.ledger.rows import unpack_body, unpack_links
 from freki.ledger.statements import statements
+from freki.ledger.store import ADVICE
 from freki.messages import Reason, State, Timings, Via
 
 SQL: Final = statements("mend.sql")
-LEDGER: Final = statements("ledger.sql")
 
-# How far a path may be from its own fingerprint before it counts as damaged: as many other paths
-# of its host would have to collide with it.
-MAX_COLLISIONS = 8
+T = TypeVar("T")
+
+# A store up to this size is looked at before a continued crawl says that it is finished; a second.
+SOON_LOOKED_AT = 2**30
+
+# How a URL is mended that is not known any more: the pages that link to it are fetched again.
+FOUND_AGAIN = "dropped, and found again by its links"
 
 # What is mended may leave something behind: a dropped page its body.
 ROUNDS = 4
@@ -51,8 +67,28 @@ def structure(db: Database) -> list[str]:
     return [] if lines == ["ok"] else lines
 
 
+def look_soon(db: Database, store: str) -> None:
+    """Raise `StoreDamaged` where a crawl that says it is finished may not be, because of damage.
+
+    Takes what a second can tell: a large store is left to `freki check`.
+    """
+    if not isinstance(db, sqlite3.Connection):
+        return
+    pages, each = (
+        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
+    if pages * each > SOON_LOOKED_AT:
+        return
+    told = [line for (line,) in db.execute("PRAGMA quick_check(1)") if line != "ok"]
+    told += [f"URL {id_} is done and has no page" for id_ in _ids(db, "done_without_page")]
+    told += [finding.what for finding in _sums(db)]
+    if told:
+        raise StoreDamaged(f"{store}: {ADVICE[StoreDamaged]} ({told[0]})")
+
+
 def findings(db: Database) -> Iterator[Finding]:
     """Everything that is wrong above the structure; the sums last, when the rows are right."""
+    yield from _crawls(db)
     yield from _rows(db)
     yield from _orphans(db)
     yield from _bodies(db)
@@ -62,11 +98,17 @@ def findings(db: Database) -> Iterator[Finding]:
 
 def repair(db: Database, store: str) -> tuple[list[Finding], bool]:
     """Mend what can be mended; answers with what that was, and whether the store is sound now."""
+    mended: list[Finding] = []
     if structure(db):
+        mended = [
+            Finding(f"host {id_} has another name now", FOUND_AGAIN, _drop_host(id_))
+            for id_ in renamed_hosts(db)
+        ]
         db.execute("REINDEX")  # a damaged index is made anew from its table
     if broken := structure(db):
         raise StoreDamaged(f"{store}: {broken[0]}")
-    mended: list[Finding] = []
+    if mended:
+        _mend(db, mended)
     for _ in range(ROUNDS):
         if not (found := list(findings(db))):
             return mended, True
@@ -81,6 +123,8 @@ def _mend(db: Database, found: list[Finding]) -> None:
         for finding in found:
             if finding.repair is not None:
                 finding.repair(db)
+        if any(finding.mended == FOUND_AGAIN for finding in found):
+            find_again(db)
         mend_sums(db)
         db.execute("COMMIT")
     except BaseException:
@@ -99,27 +143,45 @@ def mend_sums(db: Database) -> None:
     db.execute(SQL["unfinished_crawls"])
 
 
+def _crawls(db: Database) -> Iterator[Finding]:
+    for id_, name, settings, seeds in db.execute(SQL["crawls_raw"]):
+        urls = _decoded(seeds, list[str])
+        if urls is None or not all(is_url(url) for url in urls):
+            text = f"crawl {name!r} has start URLs that are none"
+            yield Finding(text, "left out; give them again", _mend_seeds(id_, seeds))
+        if _decoded(settings, Settings) is None:
+            text = f"crawl {name!r} has settings that cannot be read"
+            yield Finding(text, "those by default; give them again", _doing("settings_reset", id_))
+
+
+def _decoded(text: str, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, TypeError):
+        return None
+
+
+def _mend_seeds(crawl: int, seeds: str) -> Callable[[Database], object]:
+    good = [url for url in _decoded(seeds, list[str]) or [] if is_url(url)]
+    text = msgspec.json.encode(good).decode()
+    return lambda db: db.execute(SQL["seeds_set"], (text, crawl))
+
+
 def _rows(db: Database) -> Iterator[Finding]:
-    (secret,) = db.execute(LEDGER["fingerprint_key"]).fetchone()
+    if not key_fits(db):
+        yield Finding("the key of the fingerprints is another one", "made again", make_prints)
+        return
+    prints = prints_of(db)
     for id_, host, print_, path, state, reason, via in db.execute(SQL["urls_raw"]):
         if not (_is_one_of(State, state) and _is_one_of(Via, via)):
             yield Finding(
-                f"URL {id_} has the state {state} and the way {via}", "dropped", _drop_url(id_)
+                f"URL {id_} has the state {state} and the way {via}", FOUND_AGAIN, _drop_url(id_)
             )
         elif state >= State.done and not _is_one_of(Reason, reason):
             yield Finding(f"URL {id_} ended for the reason {reason}", "fetched again", _again(id_))
-        elif not isinstance(path, str) or not _fits(path, print_, secret):
+        elif not isinstance(path, str) or not fits(path, print_, prints):
             text = f"the path of URL {id_} of host {host} is not the one that was stored"
-            yield Finding(text, "dropped; its page is found again by its links", _drop_url(id_))
-
-
-def _fits(path: str, print_: int, secret: bytes) -> bool:
-    expected = fingerprint(path, secret)
-    for _ in range(MAX_COLLISIONS):
-        if expected == print_:
-            return True
-        expected = following(expected)
-    return False
+            yield Finding(text, FOUND_AGAIN, _drop_url(id_))
 
 
 def _orphans(db: Database) -> Iterator[Finding]:
@@ -174,22 +236,16 @@ def _doing(statement: str, id_: int) -> Callable[[Database], object]:
 
 
 def _drop_url(id_: int) -> Callable[[Database], object]:
-    def repair(db: Database) -> None:
-        db.execute(SQL["page_drop"], (id_,))
-        db.execute(SQL["url_drop"], (id_,))
+    return lambda db: drop_url(db, id_)
 
-    return repair
+
+def _drop_host(id_: int) -> Callable[[Database], object]:
+    return lambda db: drop_host(db, id_)
 
 
 def _again(url: int) -> Callable[[Database], object]:
     """Drop the page, and let the URL wait for another visit."""
-
-    def repair(db: Database) -> None:
-        db.execute(SQL["page_drop"], (url,))
-        db.execute(SQL["items_drop"], (url,))
-        db.execute(SQL["url_again"], (url,))
-
-    return repair
+    return lambda db: put_back(db, url)
 
 
 def _refetch(body: int) -> Callable[[Database], object]:
@@ -207,7 +263,7 @@ def _doing_by(statement: str) -> Callable[[int], Callable[[Database], object]]:
 
 # What belongs to something that is not there: how it is found, told and mended.
 _ORPHANS: Final = (
-    ("urls_without_host", "URL {} has no host", "dropped", _drop_url),
+    ("urls_without_host", "URL {} has no host", FOUND_AGAIN, _drop_url),
     ("hosts_without_crawl", "host {} has no crawl", "nothing; it does no harm", None),
     ("leased_by_nobody", "URL {} is leased by nobody", "waits again", _doing_by("unlease")),
     ("held_by_nobody", "host {} is held by nobody", "let go", _doing_by("unhold")),
@@ -216,6 +272,12 @@ _ORPHANS: Final = (
     ("done_without_page", "URL {} is done and has no page", "fetched again", _again),
     ("pages_without_body", "the page of URL {} has no body", "fetched again", _again),
     ("items_without_page", "URL {} has items and no page", "dropped", _doing_by("items_drop")),
+    (
+        "attempts_without_url",
+        "attempts of {} have no URL",
+        "dropped",
+        _doing_by("attempts_drop"),
+    ),
     ("requests_without_url", "request {} has no URL", "dropped", _doing_by("request_drop")),
     ("unused_bodies", "body {} belongs to no page", "dropped", _doing_by("body_drop")),
 )

@@ -7,11 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from freki.config import Settings
-from freki.errors import BadInput, CrawlRunning
+from freki.errors import BadInput, CrawlRunning, StoreDamaged
 from freki.ledger.alive import surely_dead
 from freki.ledger.database import Database
+from freki.ledger.identity import is_url, key_fits
 from freki.ledger.statements import statements
-from freki.ledger.store import translated
+from freki.ledger.store import ADVICE, translated
 from freki.url import split
 
 SQL: Final = statements("crawls.sql")
@@ -77,6 +78,7 @@ def begin(
 def resume(db: Database, crawl: Crawl, seeds: Sequence[str], settings: Settings) -> Crawl:
     """Continue a crawl with these settings; start URLs are added to those it has."""
     refuse_if_running(db, crawl)
+    refuse_if_damaged(db, crawl)
     all_seeds = [*crawl.seeds, *(seed for seed in seeds if seed not in crawl.seeds)]
     with translated(crawl.name):
         db.execute(SQL["crawl_resume"], (_json(settings), _json(all_seeds), crawl.id))
@@ -113,6 +115,14 @@ def refuse_if_running(db: Database, crawl: Crawl) -> None:
         )
 
 
+def refuse_if_damaged(db: Database, crawl: Crawl) -> None:
+    """Raises `StoreDamaged` where known URLs would be taken for new ones."""
+    with translated(crawl.name):
+        if not key_fits(db):
+            detail = "the key of its fingerprints is another one"
+            raise StoreDamaged(f"crawl {crawl.name!r}: {ADVICE[StoreDamaged]} ({detail})")
+
+
 def _json(value: Settings | list[str]) -> str:
     return msgspec.json.encode(value).decode()
 
@@ -122,7 +132,7 @@ def _crawl(row: tuple[object, ...] | None) -> Crawl | None:
         return None
     id_, name, run, settings, seeds, *rest = row
     try:
-        return msgspec.convert(
+        crawl = msgspec.convert(
             [
                 id_,
                 name,
@@ -136,3 +146,6 @@ def _crawl(row: tuple[object, ...] | None) -> Crawl | None:
         )
     except msgspec.ValidationError as error:
         raise BadInput(f"crawl {name!r} has settings this version does not know: {error}") from None
+    if not all(is_url(seed) for seed in crawl.seeds):
+        raise StoreDamaged(f"crawl {name!r}: {ADVICE[StoreDamaged]} (its start URLs)")
+    return crawl

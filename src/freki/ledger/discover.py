@@ -10,12 +10,15 @@ one takes the next free fingerprint: a URL is never lost to a hash.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rbloom import Bloom
 
+from freki.errors import StoreDamaged
 from freki.ledger.database import Database, Row
+from freki.ledger.store import ADVICE
 from freki.messages import Discovery, State
 from freki.url import split
 
@@ -25,6 +28,10 @@ FIRST_BLOOM = 100_000
 
 # Origins with their row number. A page rarely names more, and a miss is one look-up.
 MAX_ORIGINS = 50_000
+
+# How far a path may be from its own fingerprint before it counts as damaged: as many other paths
+# of its host would have to collide with it.
+MAX_COLLISIONS = 8
 
 _HALF, _WHOLE = 2**63, 2**64
 
@@ -63,6 +70,16 @@ def fingerprint(path: str, secret: bytes) -> int:
     """The fingerprint of a path in the store with this secret."""
     digest = blake2b(path.encode("utf-8", "replace"), digest_size=8, key=secret).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def fits(path: str, print_: int, fingerprint: Fingerprint) -> bool:
+    """Whether a stored fingerprint is that of a path, or one it took because others had that."""
+    expected = fingerprint(path)
+    for _ in range(MAX_COLLISIONS):
+        if expected == print_:
+            return True
+        expected = following(expected)
+    return False
 
 
 class Sieve:
@@ -105,7 +122,7 @@ class Sieve:
             if (other := new.get(place)) is not None and other.path == path:
                 new[place] = New(origin, print_, path, _better(discovery, other.found))
                 continue
-            if other is None and self._complete and not self._perhaps_known(place):
+            if other is None and self._complete and self._is_new(origin, print_):
                 new[place] = New(origin, print_, path, discovery)
                 continue
             self._look_up(New(origin, print_, path, discovery), new, known)
@@ -168,6 +185,20 @@ class Sieve:
                 return Found(row[0], host, row[2], row[3], row[4])
             print_ = following(print_)
 
+    def verified(
+        self, origin: str, host: int, rows: Sequence[tuple[Any, ...]], store: str
+    ) -> list[tuple[Any, ...]]:
+        """Rows of fingerprint, id, path and more, without the first; one that changed is damage.
+
+        It would be another page that is fetched, and its own would be lost.
+        """
+        if self.host_id(origin) != host:
+            raise StoreDamaged(f"{store}: {ADVICE[StoreDamaged]} (the name of host {host})")
+        for print_, id_, path, *_ in rows:
+            if not fits(path, print_, self._fingerprint):
+                raise StoreDamaged(f"{store}: {ADVICE[StoreDamaged]} (the path of URL {id_})")
+        return [row[1:] for row in rows]
+
     def forget(self) -> None:
         """Drop what was cached of rows: the transaction that wrote them was undone."""
         self._origins.clear()
@@ -189,7 +220,7 @@ class Sieve:
         for url in stored:
             if self._room == 0:
                 self._grow(2 * self._size or self._first_bloom)
-            self._blooms[-1].add(_place_hash(url.origin, url.print))
+            self._blooms[-1].add((self.host_id(url.origin), url.print))
             self._room -= 1
 
     def load(self, rows: int) -> None:
@@ -197,15 +228,16 @@ class Sieve:
         if self._complete:
             return
         self._grow(max(rows * 2, self._first_bloom))
-        bloom = self._blooms[-1]
-        for origin, print_ in self._db.execute(self._sql["prints"], (self._crawl,)):
-            bloom.add(_place_hash(origin, print_))
+        # The rows go from the database into the filter without Python between them.
+        self._blooms[-1].update(self._db.execute(self._sql["prints"], (self._crawl,)))
         self._room = max(0, self._room - rows)
         self._complete = True
 
-    def _perhaps_known(self, place: tuple[str, int]) -> bool:
-        print_ = _place_hash(*place)
-        return any(print_ in bloom for bloom in self._blooms)
+    def _is_new(self, origin: str, print_: int) -> bool:
+        """Whether a URL surely is; of a host that nobody knows, each one is."""
+        host = self._origins.get(origin) or self.host_id(origin)
+        place = (host, print_)
+        return host is None or not any(place in bloom for bloom in self._blooms)
 
     def _grow(self, size: int) -> None:
         """A further filter of twice the size: none is ever rebuilt, and few are asked."""
@@ -214,10 +246,6 @@ class Sieve:
 
     def _is_empty(self) -> bool:
         return self._db.execute(self._sql["any_host"], (self._crawl,)).fetchone() is None
-
-
-def _place_hash(origin: str, print_: int) -> int:
-    return hash((origin, print_))
 
 
 def following(print_: int) -> int:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from freki.ledger.database import Database, named
 from freki.ledger.discover import fingerprint
+from freki.ledger.identity import secret_of
 from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links, unpack_request
 from freki.ledger.statements import statements
 from freki.messages import PAGES, Fate, Link, Reason, Request, State, Timings, Via
@@ -248,7 +249,7 @@ def numbered_pages(
     db: Database, crawl: int, wanted: Filter, *, with_links: bool = False
 ) -> Iterator[tuple[int, PageLine]]:
     """The visits with the numbers of their URLs."""
-    (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
+    secret = secret_of(db)
     for row in named(db.execute(SQL["pages"], wanted.parameters(crawl))):
         links = unpack_links(row["links"])
         final_url = _final_url(db, crawl, secret, row["url"], links)
@@ -259,7 +260,7 @@ def arrivals(
     db: Database, crawl: int, after: int, limit: int, *, bodies: bool, every: bool
 ) -> Iterator[Arrival]:
     """The pages stored behind the one numbered `after`; where asked for, `every` answer."""
-    (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
+    secret = secret_of(db)
     wanted: dict[str, object] = {"crawl": crawl, "after": after, "limit": limit}
     wanted |= {"bodies": bodies, "every": every}
     for row in named(db.execute(SQL["arrivals"], wanted)):
@@ -338,11 +339,11 @@ def body(db: Database, url: int) -> bytes | None:
 
 def iso(seconds: float) -> str:
     """A date as all output spells it."""
-    return (
-        datetime.fromtimestamp(seconds, UTC)
-        .isoformat(timespec="milliseconds")
-        .replace("+00:00", "Z")
-    )
+    try:
+        date = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError) as error:  # which one depends on how far away it is
+        raise ValueError(f"{seconds} is no date") from error
+    return date.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _spelt_out(links: list[Link]) -> list[LinkLine]:

@@ -8,7 +8,6 @@ whatever that worker still sends is refused as a whole.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
 from msgspec import json
@@ -16,7 +15,8 @@ from msgspec import json
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead, this_machine, this_process
 from freki.ledger.database import Database
-from freki.ledger.discover import Fingerprint, Known, New, Sieve, fingerprint
+from freki.ledger.discover import Fingerprint, Known, New, Sieve
+from freki.ledger.identity import prints_of
 from freki.ledger.rows import (
     Packer,
     Rows,
@@ -63,8 +63,7 @@ class SqliteLedger:
         self._terms = terms
         self._packer = Packer(terms.keep)
         with translated(store):
-            (secret,) = db.execute(SQL["fingerprint_key"]).fetchone()
-            self._sieve = self._make_sieve(prints or partial(fingerprint, secret=secret))
+            self._sieve = self._make_sieve(prints or prints_of(db))
             known = sum(count for _, _, count in db.execute(SQL["tally"], (crawl,)))
             if known <= MAX_LOADED:
                 self._sieve.load(known)
@@ -205,7 +204,8 @@ class SqliteLedger:
         """Lease the next URLs of a host; one that has none due is let go until it has."""
         id_, origin, next_at, delay, failures, pages, *robots = host
         quota = int(max(0, min(room, self._terms.per_host, self._budget(id_, pages))))
-        urls = self._db.execute(SQL["urls_due"], (id_, now, quota)).fetchall()
+        rows = self._db.execute(SQL["urls_due"], (id_, now, quota)).fetchall()
+        urls = self._sieve.verified(origin, id_, rows, self._store)
         claims = [
             Claim(url, id_, origin + path, depth, attempts + 1, hops, via)
             if request is None

@@ -10,6 +10,9 @@ from secrets import token_bytes
 from types import ModuleType
 from typing import overload
 
+from msgspec import DecodeError
+from zstandard import ZstdError
+
 from freki.errors import (
     BadInput,
     NotAStore,
@@ -45,7 +48,7 @@ _ERRORS = {
     sqlite3.SQLITE_IOERR_SHMSIZE: StoreFull,
 }
 
-_ADVICE = {
+ADVICE = {
     StoreBusy: "another process holds the store; wait for it or end it, then run the command again",
     StoreFull: "there is no room left on the device; free some, then run the same command again",
     StoreDamaged: "the store is damaged; freki check --repair saves what can be saved",
@@ -53,22 +56,35 @@ _ADVICE = {
     StoreUnreachable: "the store cannot be read or written; check the path and its permissions",
 }
 
+# What SQLite lets pass, and who decodes a cell does not: a text that is none (be it in a message
+# about a broken schema), JSON or compressed bytes that are not.
+GARBLED = (UnicodeDecodeError, DecodeError, ZstdError)
+
 
 @contextmanager
 def translated(store: str) -> Iterator[None]:
     """Turns what SQLite raises into our errors, with what to do about them."""
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        # Python itself finds a text that is none, be it a cell or a message about a broken schema.
-        garbled = isinstance(error, UnicodeDecodeError)
+    except (sqlite3.Error, *GARBLED) as error:
+        garbled = isinstance(error, GARBLED)
         code = sqlite3.SQLITE_CORRUPT if garbled else getattr(error, "sqlite_errorcode", 0)
         kind = _ERRORS.get(code) or _ERRORS.get(code & 0xFF)
         if kind is None and isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
             raise
         kind = kind or StoreError
-        advice = _ADVICE.get(kind, "see the message of the database")
+        advice = ADVICE.get(kind, "see the message of the database")
         raise kind(f"{store}: {advice} ({error})") from error
+
+
+@contextmanager
+def legible(store: str) -> Iterator[None]:
+    """The same for who does nothing but read rows: a value that does not fit is damage, too."""
+    with translated(store):
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            raise StoreDamaged(f"{store}: {ADVICE[StoreDamaged]} ({error})") from error
 
 
 @contextmanager
@@ -78,7 +94,7 @@ def _opening(store: str) -> Iterator[None]:
         with translated(store):
             yield
     except OSError as error:
-        advice = _ADVICE[StoreUnreachable]
+        advice = ADVICE[StoreUnreachable]
         raise StoreUnreachable(f"{store}: {advice} ({error.strerror})") from error
 
 
@@ -201,11 +217,11 @@ def _refuse_foreign_files(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(72)
     if not header.startswith(b"SQLite format 3\0"):
-        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
+        raise NotAStore(f"{path}: {ADVICE[NotAStore]}")
     # Bytes 68 to 71 hold the application id; a store that was never committed to has 0 there.
     application = int.from_bytes(header[68:72], "big")
     if application not in (0, APPLICATION_ID):
-        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
+        raise NotAStore(f"{path}: {ADVICE[NotAStore]}")
 
 
 def _prepare(db: sqlite3.Connection, durability: str) -> None:
@@ -216,7 +232,7 @@ def _prepare(db: sqlite3.Connection, durability: str) -> None:
     """
     _switch_to_wal(db)
     db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-    db.execute("PRAGMA cache_size = -65536")  # 64 MiB: the indexes of some ten million URLs
+    db.execute("PRAGMA cache_size = -12288")  # 64 MiB: the indexes of some ten million URLs
     db.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MiB of log between copies to the file
     db.execute("PRAGMA temp_store = MEMORY")
 
@@ -238,7 +254,7 @@ def _switch_to_wal(db: sqlite3.Connection) -> None:
 def _check_version(db: sqlite3.Connection, path: Path) -> int:
     version, application, has_tables = db.execute(_LOOK).fetchone()
     if application != APPLICATION_ID and (version or has_tables):
-        raise NotAStore(f"{path}: {_ADVICE[NotAStore]}")
+        raise NotAStore(f"{path}: {ADVICE[NotAStore]}")
     if version > VERSION:
         raise StoreTooNew(
             f"{path}: written by a later version of Freki (store version {version}, this program "

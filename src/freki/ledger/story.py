@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from freki.ledger.database import Database
 from freki.ledger.discover import fingerprint
+from freki.ledger.identity import secret_of
 from freki.ledger.read import iso
 from freki.ledger.rows import unpack_links
 from freki.ledger.statements import statements
@@ -68,7 +69,7 @@ class Story(Struct, frozen=True):
 def stories(db: Database, url: str) -> Iterator[Story]:
     """The story of a URL in each run that knows it, the oldest first."""
     origin, path = split(url)
-    (secret,) = db.execute(LEDGER["fingerprint_key"]).fetchone()
+    secret = secret_of(db)
     for row in db.execute(SQL["rows"], (origin, fingerprint(path, secret), path)).fetchall():
         yield _story(db, url, row)
 

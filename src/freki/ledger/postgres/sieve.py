@@ -61,12 +61,12 @@ class FetchingSieve(Sieve):
 
     def _places(self, found: Sequence[Discovery]) -> list[tuple[Discovery, str, str, int]]:
         places = list(super()._places(found))
+        self._nowhere = set(self.fetch_hosts({origin for _, origin, _, _ in places}))
         perhaps = {
             (origin, print_)
             for _, origin, _, print_ in places
-            if not self._complete or self._perhaps_known((origin, print_))
+            if not self._complete or not self._is_new(origin, print_)
         }
-        self._nowhere = set(self.fetch_hosts({origin for origin, _ in perhaps}))
         self._fetch_rows(perhaps)
         return places
 

@@ -23,7 +23,7 @@ UPDATE crawl SET status = ?, ended_at = ?, seconds = seconds + ? WHERE id = ?;
 
 -- Found as seeds (0) and by redirects (2); a sitemap is at depth 0 as well.
 -- name: start_pages
-SELECT origin || path FROM url JOIN host ON host.id = url.host
+SELECT origin || path FROM url INDEXED BY url_start JOIN host ON host.id = url.host
 WHERE host.crawl = ? AND url.depth = 0 AND url.via IN (0, 2) AND url.state <> 4;
 
 -- A session whose lease is over is nobody's: whoever joins next takes it back.

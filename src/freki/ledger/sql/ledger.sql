@@ -98,7 +98,7 @@ UPDATE host SET waiting = waiting + ? WHERE id = ?;
 SELECT min(due) FROM url INDEXED BY url_open WHERE state < 2 AND state = 0 AND host = ?;
 
 -- name: urls_due
-SELECT id, path, depth, attempts, hops, via, request.data FROM url INDEXED BY url_open
+SELECT print, id, path, depth, attempts, hops, via, request.data FROM url INDEXED BY url_open
 LEFT JOIN request ON request.url = url.id
 WHERE state < 2 AND state = 0 AND host = ? AND (due IS NULL OR due <= ?)
 ORDER BY priority, id LIMIT ?;
@@ -189,7 +189,7 @@ UPDATE crawl SET wire_bytes = wire_bytes + ? WHERE id = ?;
 SELECT 1 FROM host WHERE crawl = ? LIMIT 1;
 
 -- name: prints
-SELECT origin, print FROM url JOIN host ON host.id = url.host WHERE host.crawl = ?;
+SELECT url.host, url.print FROM host JOIN url ON url.host = host.id WHERE host.crawl = ?;
 
 -- name: fingerprint_key
 SELECT value FROM secret WHERE name = 'fingerprints';

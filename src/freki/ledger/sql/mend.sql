@@ -123,3 +123,51 @@ DELETE FROM url WHERE id = ?;
 -- name: url_again
 UPDATE url SET state = 0, reason = NULL, detail = NULL, due = NULL, session = NULL, attempts = 0
 WHERE id = ?;
+
+-- name: some_paths
+SELECT path, print FROM url LIMIT ?;
+
+-- name: paths
+SELECT id, host, path FROM url ORDER BY id;
+
+-- name: print_taken
+SELECT 1 FROM url WHERE host = ? AND print = ? AND id <> ?;
+
+-- name: print_set
+UPDATE url SET print = ? WHERE id = ?;
+
+-- name: links
+SELECT page.url, host.crawl, page.links FROM page
+JOIN url ON url.id = page.url JOIN host ON host.id = url.host
+WHERE page.links IS NOT NULL AND url.reason <> 5;
+
+-- name: is_known
+SELECT 1 FROM host JOIN url ON url.host = host.id
+WHERE host.crawl = ? AND host.origin = ? AND url.print = ? AND url.path = ?;
+
+-- name: robots_afresh
+UPDATE host SET robots = NULL, robots_at = NULL;
+
+-- name: attempts_without_url
+SELECT DISTINCT attempt.url FROM attempt LEFT JOIN url ON url.id = attempt.url WHERE url.id IS NULL;
+
+-- name: attempts_drop
+DELETE FROM attempt WHERE url = ?;
+
+-- name: fingerprint_key_set
+INSERT INTO secret (name, value) VALUES ('fingerprints', ?);
+
+-- name: crawls_raw
+SELECT id, name, settings, seeds FROM crawl;
+
+-- name: settings_reset
+UPDATE crawl SET settings = '{}' WHERE id = ?;
+
+-- name: seeds_set
+UPDATE crawl SET seeds = ? WHERE id = ?;
+
+-- name: urls_of_host
+SELECT id FROM url WHERE host = ?;
+
+-- name: host_drop
+DELETE FROM host WHERE id = ?;

@@ -83,8 +83,5 @@ WHERE url.id = ?;
 SELECT page.links FROM host JOIN url ON url.host = host.id JOIN page ON page.url = url.id
 WHERE host.crawl = ? AND host.origin = ? AND url.print = ? AND url.path = ?;
 
--- name: fingerprint_key
-SELECT value FROM secret WHERE name = 'fingerprints';
-
 -- name: body_of
 SELECT body.data FROM page JOIN body ON body.id = page.body WHERE page.url = ?;

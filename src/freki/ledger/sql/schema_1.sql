@@ -76,6 +76,7 @@ CREATE TABLE url (
 );
 CREATE UNIQUE INDEX url_print ON url (host, print);
 CREATE INDEX url_open ON url (state, host, priority) WHERE state < 2;
+CREATE INDEX url_start ON url (host) WHERE depth = 0;
 
 -- One row per visit; a URL is visited once in a run. Numbers grow in the order of the commits and
 -- come never again, so who exports knows by one how far it came, also while others go on.
