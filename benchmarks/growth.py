@@ -1,4 +1,4 @@
-"""What a crawl costs as the number of URLs it knows grows: disk, memory, time to add, time to start.
+"""What a crawl costs as it knows more URLs: disk, memory, time to add, time to start.
 
     python benchmarks/growth.py [--write] [--sizes 1000000 10000000]
 
@@ -41,6 +41,8 @@ from freki.messages import (
     Visit,
 )
 from freki.steps import Session
+from freki.testing.synthetic import address
+from freki.url import split
 
 SIZES = (1_000_000, 10_000_000)
 DONE = 1_000_000  # URLs that are crawled to the end to see what is left of them
@@ -49,18 +51,20 @@ PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 BEGIN = "<!-- benchmarks/growth.py writes below this line -->\n"
 END = "<!-- benchmarks/growth.py writes above this line -->\n"
 
-PER_HOST = 1000  # URLs
+HOSTS = 1000
 CHUNK = 5000  # discoveries of a commit: those of a hundred pages
 
 # While the rate is taken: known ones among the discoveries, and how many discoveries.
 DUPLICATES = 0.6
 ADDED = 500_000
+OF_A_PAGE = 100
 IDLE = 10_000  # URLs with which everything is loaded and has been called, and little is kept
+
+# The table and the indexes that know URLs.
+KNOWING = ("url", "url_print", "url_open", "url_start")
 
 SETTINGS = Settings(scope=Scope(scope="any"), politeness=Politeness(delay=0))
 
-# One of the hosts is there, with more pages than these starts ask for.
-WEB = ("--pages=1000000", "--links-per-page=0", "--largest=200")
 STARTS = 5
 
 
@@ -83,14 +87,48 @@ class Filled(Struct, frozen=True):
     waiting_bytes: float
 
 
+class Sites(Struct, frozen=True):
+    """Hosts with so many URLs."""
+
+    port: int
+    known: int
+
+    def url(self, number: int) -> str:
+        """Each of them once; its path is as long as those of sites are on average."""
+        host, page = divmod(number, self.known // HOSTS)
+        path = f"documents/{page % 20:04}/some-words-of-a-title-{page:06}.html"
+        return f"http://{address(host)}:{self.port}/{path}"
+
+    def urls(self) -> Iterator[list[str]]:
+        """All of them, host by host."""
+        for at in range(0, self.known, CHUNK):
+            yield [self.url(number) for number in range(at, min(self.known, at + CHUNK))]
+
+    def discoveries(self) -> Iterator[list[str]]:
+        """Host by host, each of them met again: most of its links are known."""
+        dice = random.Random(self.known)
+        new = 0
+        for _ in range(ADDED // CHUNK):
+            found: list[str] = []
+            while len(found) < CHUNK:
+                first = dice.randrange(HOSTS) * (self.known // HOSTS)
+                for _ in range(OF_A_PAGE):
+                    if dice.random() < DUPLICATES:
+                        found.append(self.url(first + dice.randrange(self.known // HOSTS)))
+                    else:
+                        new += 1
+                        found.append(f"{self.url(first)}?{new}")
+            yield found
+
+
 class Store:
     """A crawl that is told of URLs without fetching any."""
 
-    def __init__(self, file: Path, first: str) -> None:
+    def __init__(self, file: Path, sites: Sites) -> None:
         self.db = open_store(file)
+        first = sites.url(0)
         name = crawls.default_name(first)
-        begun = crawls.find(self.db, name)
-        crawl = begun or crawls.begin(self.db, name, [first], SETTINGS, time.time())
+        crawl = crawls.begin(self.db, name, [first], SETTINGS, time.time())
         self.ledger = SqliteLedger(self.db, str(file), crawl.id, terms(SETTINGS))
         self.session: Session = self.ledger.join(time.time())
 
@@ -109,57 +147,30 @@ class Store:
         self.db.close()
 
 
-def url(number: int) -> str:
-    """Each of them once: 51 characters of path, as sites have on average."""
-    host, page = divmod(number, PER_HOST)
-    return (
-        f"http://host{host}.example/documents/{page % 20:04}/some-words-of-a-title-{page:06}.html"
-    )
-
-
-def fill(file: Path, first: str, known: int) -> Filled:
+def fill(file: Path, sites: Sites) -> Filled:
     """Make so many URLs known, and take the time of some more."""
-    with closing(Store(file, first)) as store:
-        store.add([f"{first}hall/{page}/" for page in range(PER_HOST)])
-        for at in range(0, IDLE, CHUNK):
-            store.add([url(number) for number in range(at, at + CHUNK)])
+    with closing(Store(file, sites)) as store:
+        batches = sites.urls()
+        store.add(next(batches))
         idle = memory(os.getpid())
-        for at in range(IDLE, known, CHUNK):
-            store.add([url(number) for number in range(at, min(known, at + CHUNK))])
-        rates = []
-        for urls in discoveries(known):
+        for urls in batches:
+            store.add(urls)
+        seconds = 0.0
+        for urls in sites.discoveries() if sites.known > IDLE else ():
             began = time.perf_counter()
             store.add(urls)
-            rates.append((len(urls), time.perf_counter() - began))
-        rate = sum(count for count, _ in rates) / sum(seconds for _, seconds in rates)
+            seconds += time.perf_counter() - began
         grown = memory(os.getpid()) - idle
         rows = store.db.execute("SELECT count(*) FROM url").fetchone()[0]
-        size = store.bytes("url", "url_print", "url_open") / rows
-    return Filled(rate, grown, size)
+        size = store.bytes(*KNOWING) / rows
+    return Filled(ADDED / seconds if seconds else 0.0, grown, size)
 
 
-def discoveries(known: int) -> Iterator[list[str]]:
-    """Host by host, each of them met again: most of its links are known."""
-    dice = random.Random(known)
-    new = PER_HOST  # beyond those that a host has
-    for _ in range(ADDED // CHUNK):
-        found: list[str] = []
-        while len(found) < CHUNK:
-            host = dice.randrange(known // PER_HOST)
-            for _ in range(100):
-                if dice.random() < DUPLICATES:
-                    found.append(url(host * PER_HOST + dice.randrange(PER_HOST)))
-                else:
-                    new += 1
-                    found.append(f"{url(host * PER_HOST)}?{new}")
-        yield found
-
-
-def finish(file: Path, count: int) -> dict[str, float]:
+def finish(file: Path, sites: Sites) -> dict[str, float]:
     """Crawl so many URLs to their end; answers with the bytes for each, by table and index."""
-    with closing(Store(file, url(0))) as store:
-        for at in range(0, count, CHUNK):
-            store.add([url(number) for number in range(at, at + CHUNK)])
+    with closing(Store(file, sites)) as store:
+        for urls in sites.urls():
+            store.add(urls)
         held: list[int] = []
         while True:
             now = time.time()
@@ -171,8 +182,7 @@ def finish(file: Path, count: int) -> dict[str, float]:
             for at in range(0, len(claims), 128):
                 some = claims[at : at + 128]
                 store.ledger.commit(store.session, Batch(now, [outcome(claim) for claim in some]))
-        parts = ("url", "url_print", "url_open", "page")
-        return {part: store.bytes(part) / count for part in parts}
+        return {part: store.bytes(part) / sites.known for part in KNOWING}
 
 
 def outcome(claim: Claim) -> Outcome:
@@ -190,23 +200,24 @@ def memory(pid: int) -> float:
 
 
 @contextmanager
-def site(folder: Path) -> Iterator[tuple[str, Path]]:
-    """A web, and its journal."""
+def hosts(folder: Path) -> Iterator[tuple[int, Path]]:
+    """Hosts that answer, if only that there is no such page: their port, and their journal."""
     journal = folder / "journal.jsonl"
-    command = [sys.executable, "-m", "freki.testing.server", *WEB, f"--journal={journal}"]
+    command = [sys.executable, "-m", "freki.testing.server", f"--hosts={HOSTS}"]
+    command.append(f"--journal={journal}")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().strip(), journal
+            yield int(server.stdout.readline().strip().strip("/").rpartition(":")[2]), journal
         finally:
             server.terminate()
 
 
-def restart(file: Path, first: str, journal: Path) -> tuple[float, float]:
+def restart(file: Path, sites: Sites, journal: Path) -> tuple[float, float]:
     """Continue a crawl until its first request: the seconds, and its memory then."""
     before = journal.stat().st_size
     began = time.perf_counter()
-    command = ["-m", "freki", "crawl", first, "--quiet", "--delay=0", "--scope=any"]
+    command = ["-m", "freki", "crawl", sites.url(0), "--quiet", "--delay=0", "--scope=any"]
     crawl = subprocess.Popen([sys.executable, *command, f"--store={file}"])
     with crawl:
         try:
@@ -221,52 +232,49 @@ def restart(file: Path, first: str, journal: Path) -> tuple[float, float]:
 def grow(known: int) -> Growth:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with site(folder) as (first, journal):
-            filled = msgspec.json.decode(
-                child("fill", str(folder / "freki.db"), first, str(known)), type=Filled
-            )
-            child("fill", str(folder / "idle.db"), first, str(IDLE))
-            idle = median(restart(folder / "idle.db", first, journal)[1] for _ in range(STARTS))
-            starts = [restart(folder / "freki.db", first, journal) for _ in range(STARTS)]
-        seconds, megabytes = (median(values) for values in zip(*starts, strict=True))
-        return Growth(
-            known, filled.rate, filled.megabytes, filled.waiting_bytes, seconds, megabytes - idle
-        )
+        large, small = folder / "large.db", folder / "small.db"
+        with hosts(folder) as (port, journal):
+            filled = msgspec.json.decode(child("fill", large, port, known), type=Filled)
+            child("fill", small, port, IDLE)
+            idle = [restart(small, Sites(port, IDLE), journal)[1] for _ in range(STARTS)]
+            starts = [restart(large, Sites(port, known), journal) for _ in range(STARTS)]
+    seconds, megabytes = (median(values) for values in zip(*starts, strict=True))
+    grown = megabytes - median(idle)
+    return Growth(known, filled.rate, filled.megabytes, filled.waiting_bytes, seconds, grown)
 
 
-def child(*words: str) -> bytes:
+def child(what: str, store: Path, port: int, known: int) -> bytes:
     """A measurement in a process of its own, so that nothing before it counts."""
-    command = [sys.executable, __file__, "--only", *words]
+    command = [sys.executable, __file__, "--only", what, str(store), str(port), str(known)]
     return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
 
 
-def only(what: str, file: Path, *words: str) -> Filled | dict[str, float]:
-    if what == "finish":
-        return finish(file, int(words[0]))
-    return fill(file, words[0], int(words[1]))
+def only(what: str, store: str, port: str, known: str) -> Filled | dict[str, float]:
+    measure = {"fill": fill, "finish": finish}[what]
+    return measure(Path(store), Sites(int(port), int(known)))
 
 
 def table(all_of: Sequence[Growth], done: dict[str, float]) -> str:
     first = all_of[0]
-    lines = [
-        "| URLs known | disk of one that waits | time to add 1,000 | rate against the first row "
-        "| memory of who adds | memory of a continued crawl | start to first request |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    columns = ("URLs known", "disk of each", "1,000 are added in", "rate", "memory, adding",
+               "memory, continued", "start to first request")  # fmt: skip
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     lines += [
         f"| {size.known:,} | {size.waiting_bytes:.0f} B | {1e6 / size.rate:.1f} ms "
         f"| {size.rate / first.rate:.2f} | +{size.adding_mb:.0f} MB | +{size.crawling_mb:.0f} MB "
         f"| {size.start_s:.2f} s |"
         for size in all_of
     ]
-    known = sum(size for part, size in done.items() if part != "page")
-    spent = ", ".join(f"{part} {size:.0f}" for part, size in done.items() if part != "page")
+    known = sum(done.values())
+    spent = ", ".join(f"{part} {size:.0f}" for part, size in done.items())
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+    path = len(split(Sites(80, DONE).url(0)).path)
     note = (
+        "The rate is against the first row. "
         f"Of added URLs {DUPLICATES:.0%} are known already, and they come host by host. Memory is "
         f"what a process takes over one that knows {IDLE:,}. A URL that was crawled takes "
         f"{known:.0f} bytes of disk for being known ({spent}), of which its path is "
-        f"{len(url(0).partition('.example')[2])}; its page, body and links come on top. {machine}."
+        f"{path}; its page, body and links come on top. {machine}."
     )
     return "\n".join([*lines, "", note, ""])
 
@@ -279,12 +287,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only:
-        what, file, *words = arguments.only
-        sys.stdout.buffer.write(msgspec.json.encode(only(what, Path(file), *words)))
+        sys.stdout.buffer.write(msgspec.json.encode(only(*arguments.only)))
         return
     with tempfile.TemporaryDirectory() as folder:
         done = msgspec.json.decode(
-            child("finish", f"{folder}/freki.db", str(arguments.done)), type=dict[str, float]
+            child("finish", Path(folder) / "freki.db", 1, arguments.done), type=dict[str, float]
         )
     shown = table([grow(known) for known in arguments.sizes], done)
     print(shown)
