@@ -29,7 +29,6 @@ from freki.engine.crawl import Ending
 from freki.engine.crew import Crew
 from freki.errors import BadInput, BadUrl, StoreError
 from freki.ledger import crawls, read
-from freki.ledger.check import look_soon
 from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.place import Address, Place
@@ -227,8 +226,6 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
     view = progress(plan.crawl, arguments.quiet)
     try:
         ending = await _work(plan, arguments.store, view)
-        if plan.resumed and ending is Ending.finished:
-            look_soon(db, str(arguments.store))
     except BaseException:
         with suppress(StoreError):  # which is probably what ended the work
             crawls.end(db, plan.crawl, "interrupted", time.time(), time.monotonic() - started)

@@ -67,7 +67,7 @@ def structure(db: Database) -> list[str]:
     return [] if lines == ["ok"] else lines
 
 
-def look_soon(db: Database, store: str) -> None:
+def look_soon(db: Database, name: str) -> None:
     """Raise `StoreDamaged` where a crawl that says it is finished may not be, because of damage.
 
     Takes what a second can tell: a large store is left to `freki check`.
@@ -83,7 +83,7 @@ def look_soon(db: Database, store: str) -> None:
     told += [f"URL {id_} is done and has no page" for id_ in _ids(db, "done_without_page")]
     told += [finding.what for finding in _sums(db)]
     if told:
-        raise StoreDamaged(f"{store}: {ADVICE[StoreDamaged]} ({told[0]})")
+        raise StoreDamaged(f"crawl {name!r}: {ADVICE[StoreDamaged]} ({told[0]})")
 
 
 def findings(db: Database) -> Iterator[Finding]:

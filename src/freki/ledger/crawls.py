@@ -9,6 +9,7 @@ from msgspec import Struct
 from freki.config import Settings
 from freki.errors import BadInput, CrawlRunning, StoreDamaged
 from freki.ledger.alive import surely_dead
+from freki.ledger.check import look_soon
 from freki.ledger.database import Database
 from freki.ledger.identity import is_url, key_fits
 from freki.ledger.statements import statements
@@ -88,9 +89,19 @@ def resume(db: Database, crawl: Crawl, seeds: Sequence[str], settings: Settings)
 
 
 def end(db: Database, crawl: Crawl, status: str, now: float, seconds: float) -> None:
-    """Note how the work ended, and for how long it went on."""
+    """Note how the work ended, and for how long it went on.
+
+    A crawl that was continued is not finished before a look at its store: raises `StoreDamaged`.
+    """
     with translated(crawl.name):
-        db.execute(SQL["crawl_end"], (status, now, seconds, crawl.id))
+        try:
+            if status == "finished" and crawl.ended_at is not None:
+                look_soon(db, crawl.name)
+        except BaseException:
+            status = "interrupted"
+            raise
+        finally:
+            db.execute(SQL["crawl_end"], (status, now, seconds, crawl.id))
 
 
 def start_pages(db: Database, crawl: int) -> list[str]:

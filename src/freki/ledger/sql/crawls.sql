@@ -16,7 +16,8 @@ INSERT INTO crawl (name, run, settings, seeds, status, started_at, program)
 VALUES (?, (SELECT coalesce(max(run), 0) + 1 FROM crawl WHERE name = ?), ?, ?, 'running', ?, ?);
 
 -- name: crawl_resume
-UPDATE crawl SET settings = ?, seeds = ?, status = 'running' WHERE id = ?;
+UPDATE crawl SET settings = ?, seeds = ?, status = 'running',
+    ended_at = coalesce(ended_at, started_at) WHERE id = ?;
 
 -- name: crawl_end
 UPDATE crawl SET status = ?, ended_at = ?, seconds = seconds + ? WHERE id = ?;
