@@ -50,7 +50,9 @@ NETWORK = {
     "serve/supervisor.py": "holds the socket that requests come to",
     "serve/web.py": "listens at the socket that requests come to",
 }
-STATEMENTS_OUTSIDE_THE_LEDGER: dict[str, str] = {}
+STATEMENTS_OUTSIDE_THE_LEDGER = {
+    "sinks/query.py": "to DuckDB, about rows that were read of the store; it never sees the store",
+}
 RUNS_A_PROGRAM = {
     "fetch/browser/launcher.py": "becomes the browser; no word of it came from a page",
 }

@@ -24,6 +24,7 @@ COMMANDS = {
     "pages": ("freki.cli.look", "the stored pages, as table, jsonl or csv"),
     "items": ("freki.cli.items", "what spiders and rules took out of the pages"),
     "export": ("freki.cli.export", "a crawl as JSONL, CSV, Parquet, WARC, Markdown and more"),
+    "query": ("freki.cli.query", "SQL about pages, URLs, links and items"),
     "explain": ("freki.cli.explain", "the story of one URL"),
     "retry": ("freki.cli.retry", "puts a class of ended URLs back, to be fetched again"),
     "check": ("freki.cli.check", "looks whether a store is sound, and repairs it"),

@@ -25,6 +25,8 @@ _STEERING_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
 
 FORMATS = ("table", "jsonl", "csv")
 
+Line = Struct | dict[str, object]
+
 
 def harmless(text: str) -> str:
     """Text from the web without what steers a terminal."""
@@ -37,11 +39,11 @@ def counted(count: int, noun: str) -> str:
 
 
 def write(
-    rows: Iterable[Struct], columns: Sequence[str], format_: str, out: TextIO | None = None
+    rows: Iterable[Line], columns: Sequence[str], format_: str, out: TextIO | None = None
 ) -> int:
     """Write rows and answer how many there were. `columns` are those of the table."""
     out = out or sys.stdout
-    writers: dict[str, Callable[[Iterable[Struct], Sequence[str], TextIO], int]] = {
+    writers: dict[str, Callable[[Iterable[Line], Sequence[str], TextIO], int]] = {
         "table": _table,
         "jsonl": _jsonl,
         "csv": _csv,
@@ -49,7 +51,7 @@ def write(
     return writers[format_](rows, columns, out)
 
 
-def _jsonl(rows: Iterable[Struct], _columns: Sequence[str], out: TextIO) -> int:
+def _jsonl(rows: Iterable[Line], _columns: Sequence[str], out: TextIO) -> int:
     count, on_terminal = 0, out.isatty()
     for count, row in enumerate(rows, 1):
         line = msgspec.json.encode(msgspec.to_builtins(row)).decode()
@@ -57,19 +59,23 @@ def _jsonl(rows: Iterable[Struct], _columns: Sequence[str], out: TextIO) -> int:
     return count
 
 
-def _csv(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:
+def _csv(rows: Iterable[Line], columns: Sequence[str], out: TextIO) -> int:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     count, on_terminal = 0, out.isatty()
     for count, row in enumerate(rows, 1):
-        cells = [cell(getattr(row, column)) for column in columns]
+        cells = [cell(_value(row, column)) for column in columns]
         writer.writerow(map(harmless, cells) if on_terminal else cells)
     return count
 
 
-def _table(rows: Iterable[Struct], columns: Sequence[str], out: TextIO) -> int:
+def _value(row: Line, column: str) -> object:
+    return row[column] if isinstance(row, dict) else getattr(row, column)
+
+
+def _table(rows: Iterable[Line], columns: Sequence[str], out: TextIO) -> int:
     """Columns as wide as the first rows need; the last one takes what the line leaves."""
-    lines = [[_shown(getattr(row, column)) for column in columns] for row in rows]
+    lines = [[_shown(_value(row, column)) for column in columns] for row in rows]
     if not lines:
         return 0
     width = shutil.get_terminal_size((120, 24)).columns if out.isatty() else 10_000
