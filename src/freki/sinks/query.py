@@ -57,15 +57,20 @@ def query(db: Database, crawl: int, sql: str) -> Generator[Row, None, None]:
         settings = {**_SAFE, "temp_directory": folder}
         try:
             with duckdb.connect(Path(folder) / "copy", config=settings) as copy:
-                named = _named(copy, sql)
-                for table in TABLES:
-                    if table in named or table != "items" or not named:  # its columns cost a look
-                        _copy(db, crawl, copy, table, sql, filled=table in named)
+                _fill(db, crawl, copy, sql)
                 for statement in _LOCK:
                     copy.execute(statement)
                 yield from _answers(copy, sql)
         except duckdb.Error as error:
             raise BadQuery(str(error)) from None
+
+
+def _fill(db: Database, crawl: int, copy: "DuckDBPyConnection", sql: str) -> None:
+    named = _named(copy, sql)
+    for table in TABLES:
+        # What columns items have, only a look at all of them tells.
+        if table in named or table != "items" or not named:
+            _copy(db, crawl, copy, table, sql, filled=table in named)
 
 
 def _named(copy: "DuckDBPyConnection", sql: str) -> set[str]:
