@@ -18,8 +18,8 @@ EXAMPLES = """\
   freki query "select target, count(*) n from links group by target order by n desc limit 20"
   freki query "select * from items"
 
-The tables are pages, urls, links and items; DESCRIBE pages shows the columns of one. A
-page's text, html, markdown and main are computed where the statement has their name."""
+The tables are pages, urls, links and items; DESCRIBE pages shows the columns of one. Of
+pages, html, text, markdown and main are computed where the statement has their name."""
 
 TABLE_ROWS = 100
 
