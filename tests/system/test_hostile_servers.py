@@ -28,7 +28,7 @@ EXPECTED: dict[str, Reason | int] = {
         [
             "endless-body", "endless-body-without-length", "endless-interim", "endless-headers",
             "endless-header-line", "endless-trailers", "huge-headers", "gzip-bomb",
-            "deflate-bomb", "raw-deflate-bomb", "redirect-huge",
+            "deflate-bomb", "raw-deflate-bomb", "redirect-huge", "length-beyond-numbers",
         ],
         Reason.too_large,
     ),

@@ -45,6 +45,7 @@ CUT = {
 }
 BROKEN = {
     "length-too-short": b"content-length: 10\r\n\r\n<!doctype html>",
+    "length-beyond-numbers": b"content-length: 9999999999999999999999999999999\r\n",
     "length-negative": b"content-length: -5\r\n",
     "two-lengths": b"content-length: 10\r\ncontent-length: 5",
     "length-and-chunked": b"transfer-encoding: chunked\r\ncontent-length: ",

@@ -213,6 +213,8 @@ class Http:
             pycurl.TIMEOUT_MS: int(settings.timeout * 1000),
             pycurl.LOW_SPEED_LIMIT: settings.min_speed,
             pycurl.LOW_SPEED_TIME: SLOW_SECONDS,
+            # Without any, libcurl passes over a length that no number of its own can hold.
+            pycurl.MAXFILESIZE_LARGE: 2**62,
             pycurl.DNS_CACHE_TIMEOUT: DNS_SECONDS,
             pycurl.SSL_VERIFYPEER: 0 if settings.insecure else 1,
             pycurl.SSL_VERIFYHOST: 0 if settings.insecure else 2,

@@ -129,6 +129,7 @@ HOSTILE: dict[str, Behaviour] = {
     "reset": _say(_OK + b"content-length: 1000000\r\n\r\n" + _PAGE, 0.01, None),
     "length-too-long": _say(_OK + b"content-length: 1000000\r\n\r\n" + _PAGE),
     "length-too-short": _say(_OK + b"content-length: 10\r\n\r\n" + _PAGE),
+    "length-beyond-numbers": _say(_OK + b"content-length: 9" + b"9" * 30 + b"\r\n\r\n" + _PAGE),
     "length-negative": _say(_OK + b"content-length: -5\r\n\r\n" + _PAGE),
     "two-lengths": _say(_OK + b"content-length: 10\r\n" + _WHOLE),
     "length-and-chunked": _say(_OK + b"transfer-encoding: chunked\r\n" + _WHOLE),
