@@ -85,6 +85,14 @@ def test_an_error_page_is_read_like_any_other() -> None:
     assert page.links == [Link("http://h/home", "home")]
 
 
+def test_a_refresh_in_the_header_counts_like_one_in_the_page() -> None:
+    page = read("<base href=/b/><a href=/a/x>x</a>", refresh="3; url=moved")
+    assert page.links[0] == Link("http://h/a/moved", via=Via.refresh)
+    assert len(page.links) == 2
+    assert [link.via for link in read("<a href=x>", refresh="0; url=x").links] == [Via.link]
+    assert read("", refresh="0; url=javascript:1").links == []
+
+
 def test_xhtml_is_read_as_xml() -> None:
     body = (
         '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml" xml:lang="de">'

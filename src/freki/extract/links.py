@@ -94,7 +94,12 @@ def _via(rel: str) -> Via | None:
 def _refresh(meta: Element) -> str | None:
     if (meta.attr("http-equiv") or "").lower() != "refresh":
         return None
-    refresh = _REFRESH.match(meta.attr("content") or "")
+    return refresh_target(meta.attr("content") or "")
+
+
+def refresh_target(text: str) -> str | None:
+    """Where a refresh leads, as a `meta` element or a header has it."""
+    refresh = _REFRESH.match(text)
     return refresh and refresh[refresh.lastindex or 0]
 
 

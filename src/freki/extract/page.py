@@ -14,7 +14,7 @@ from turbohtml import Element, Namespace
 from freki.extract import charset
 from freki.extract.document import XHTML, Parsed
 from freki.extract.document import parsed as tree
-from freki.extract.links import collapsed, links
+from freki.extract.links import collapsed, links, refresh_target
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
 
@@ -85,6 +85,8 @@ def _read(response: Response, page: Parsed) -> Page:
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
     base = _base(telling, response.url)
     found = links(document, telling, base)
+    if (moved := _refreshed(response)) is not None and moved not in {link.url for link in found}:
+        found.insert(0, Link(moved, via=Via.refresh))
     metas = _metas(telling)
     forbidden = _forbidden_by_headers(response)
     for text in metas.get("robots", []) + metas.get("freki", []):
@@ -99,6 +101,13 @@ def _read(response: Response, page: Parsed) -> Page:
         noindex="noindex" in forbidden,
         nofollow="nofollow" in forbidden,
     )
+
+
+def _refreshed(response: Response) -> str | None:
+    """Where the header leads that means the same as `<meta http-equiv="refresh">`."""
+    header = response.header("refresh")
+    target = refresh_target(header) if header else None
+    return join(response.url, target) if target else None
 
 
 def _base(telling: list[Element], url: str) -> str:
