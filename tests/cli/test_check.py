@@ -139,6 +139,40 @@ def test_a_url_that_was_changed_is_never_fetched_and_found_again(
     assert pages(store) == pages(tmp_path / "quiet.db")
 
 
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("crawl", "settings"), ("crawl", "seeds"), ("url", "detail"), ("page", "title"),
+        ("page", "headers"), ("attempt", "detail"), ("host", "origin"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_none_is_told_and_mended(
+    table: str, column: str, site: Site, store: Path
+) -> None:
+    half_done(site, store)
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("INSERT INTO attempt VALUES (2, 0, 23, 'late', '[0,0,0,0,0]')")
+        db.execute("UPDATE url SET detail = 'it' WHERE id = 1")
+        garbage = f"UPDATE {table} SET {column} = CAST(x'ff' || {column} AS TEXT)"
+        db.execute(f"{garbage} WHERE rowid = (SELECT min(rowid) FROM {table})")
+        db.commit()
+    assert check(store).code == 3
+    assert check(store, "--repair").code == 0
+    assert check(store).code == 0
+    assert all_of_it(site, store).code == 0
+
+
+def test_a_table_that_is_described_otherwise_is_told_and_mended(site: Site, store: Path) -> None:
+    half_done(site, store)
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'robots', 'sobots')")
+        db.commit()
+    assert "not described" in check(store).out
+    assert check(store, "--repair").code == 3
+    assert all_of_it(site, Path(f"{store}.rescued")).code == 0
+
+
 def test_a_value_that_means_nothing_is_told_as_damage(site: Site, store: Path) -> None:
     crawl(site, store)
     with closing(sqlite3.connect(store)) as db:

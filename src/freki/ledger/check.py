@@ -30,7 +30,7 @@ from freki.ledger.identity import (
 )
 from freki.ledger.rows import unpack_body, unpack_links
 from freki.ledger.statements import statements
-from freki.ledger.store import ADVICE
+from freki.ledger.store import ADVICE, describes_ours
 from freki.messages import Reason, State, Timings, Via
 
 SQL: Final = statements("mend.sql")
@@ -62,7 +62,9 @@ def structure(db: Database) -> list[str]:
     try:
         lines = [line for (line,) in db.execute("PRAGMA integrity_check")]
         lines += [f"foreign key: {row}" for row in db.execute("PRAGMA foreign_key_check")]
-    except sqlite3.DatabaseError as error:
+        if lines == ["ok"] and not describes_ours(db):
+            return ["the tables are not described as they were made"]
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         return [str(error)]
     return [] if lines == ["ok"] else lines
 
@@ -88,12 +90,23 @@ def look_soon(db: Database, name: str) -> None:
 
 def findings(db: Database) -> Iterator[Finding]:
     """Everything that is wrong above the structure; the sums last, when the rows are right."""
+    if isinstance(db, sqlite3.Connection):
+        db.text_factory = _text
     yield from _crawls(db)
     yield from _rows(db)
     yield from _orphans(db)
     yield from _bodies(db)
     yield from _pages(db)
+    yield from _texts(db)
     yield from _sums(db)
+
+
+def _text(raw: bytes) -> str | bytes:
+    """A text that is none stays bytes, and is found by that."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
 
 
 def repair(db: Database, store: str) -> tuple[list[Finding], bool]:
@@ -154,14 +167,14 @@ def _crawls(db: Database) -> Iterator[Finding]:
             yield Finding(text, "those by default; give them again", _doing("settings_reset", id_))
 
 
-def _decoded(text: str, kind: type[T]) -> T | None:
+def _decoded(text: str | bytes, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, TypeError):
         return None
 
 
-def _mend_seeds(crawl: int, seeds: str) -> Callable[[Database], object]:
+def _mend_seeds(crawl: int, seeds: str | bytes) -> Callable[[Database], object]:
     good = [url for url in _decoded(seeds, list[str]) or [] if is_url(url)]
     text = msgspec.json.encode(good).decode()
     return lambda db: db.execute(SQL["seeds_set"], (text, crawl))
@@ -210,6 +223,14 @@ def _pages(db: Database) -> Iterator[Finding]:
             unpack_links(links)
         except (msgspec.DecodeError, ZstdError, TypeError, UnicodeError):
             yield Finding(f"the page of URL {url} cannot be read", "fetched again", _again(url))
+
+
+def _texts(db: Database) -> Iterator[Finding]:
+    """Cells that are shown, and that nobody could show."""
+    for statement, what, mended, repair in _TEXTS:
+        for id_, *cells in db.execute(SQL[statement]):
+            if any(isinstance(cell, bytes) for cell in cells):
+                yield Finding(what.format(id_), mended, repair(id_))
 
 
 def _sums(db: Database) -> Iterator[Finding]:
@@ -280,4 +301,13 @@ _ORPHANS: Final = (
     ),
     ("requests_without_url", "request {} has no URL", "dropped", _doing_by("request_drop")),
     ("unused_bodies", "body {} belongs to no page", "dropped", _doing_by("body_drop")),
+)
+
+# What is shown, and what becomes of it where nobody could show it.
+_TEXTS: Final = (
+    ("texts_of_hosts", "the name of host {} is no text", FOUND_AGAIN, _drop_host),
+    ("texts_of_urls", "the detail of URL {} is no text", "dropped", _doing_by("detail_drop")),
+    ("texts_of_attempts", "attempts of URL {} are no text", "dropped", _doing_by("attempts_drop")),
+    ("texts_of_pages", "a text of the page of URL {} is none", "fetched again", _again),
+    ("texts_of_items", "an item of URL {} is no text", "fetched again", _again),
 )

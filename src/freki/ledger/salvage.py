@@ -10,7 +10,7 @@ from typing import IO
 
 from freki.errors import StoreDamaged
 from freki.ledger.identity import find_again
-from freki.ledger.store import open_store, translated
+from freki.ledger.store import describes_ours, open_store, translated
 
 # In the order in which rows refer to each other.
 TABLES = (
@@ -58,8 +58,8 @@ def _readable(store: Path, folder: Path) -> Path:
     What describes the tables is the same in every store, and stands in the same place.
     """
     with suppress(sqlite3.DatabaseError, UnicodeDecodeError), closing(_reading(store)) as db:
-        db.execute("SELECT count(*) FROM crawl")
-        return store
+        if describes_ours(db):
+            return store
     copy, fresh = folder / "copy.db", folder / "fresh.db"
     for part in ("", "-wal"):
         with suppress(FileNotFoundError):

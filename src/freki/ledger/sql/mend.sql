@@ -171,3 +171,21 @@ SELECT id FROM url WHERE host = ?;
 
 -- name: host_drop
 DELETE FROM host WHERE id = ?;
+
+-- name: texts_of_pages
+SELECT url, content_type, charset, title, description, canonical, language, http, address FROM page;
+
+-- name: texts_of_items
+SELECT url, kind, data, detail, key FROM item;
+
+-- name: texts_of_attempts
+SELECT url, detail, timings FROM attempt;
+
+-- name: texts_of_hosts
+SELECT id, origin FROM host;
+
+-- name: texts_of_urls
+SELECT id, detail FROM url WHERE detail IS NOT NULL;
+
+-- name: detail_drop
+UPDATE url SET detail = NULL WHERE id = ?;
