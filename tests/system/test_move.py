@@ -59,7 +59,7 @@ def test_a_crawl_moved_in_the_middle_ends_as_if_it_had_not_been(
     moved(here, there)
     finish(library.url, there)
     history = read(there, library.log(began), [killed])
-    judgement = judge(history, undisturbed, Bounds())
+    judgement = judge(history, undisturbed, Bounds(at_once=2 * 16))
     assert not judgement, judgement
     assert 0 < sum(bool(row.digests) for row in read(here).rows) < len(undisturbed.rows)
     moved(there, home)
