@@ -27,8 +27,8 @@ def run(command: str, words: list[str]) -> int:
     with closing(open_existing(arguments.store)) as db:
         crawl = crawl_of(db, arguments.name)
         refuse_other(crawl, words_of(arguments))
-        program = helping(spider_of(arguments))
-        return run_loop(_work(crawl, arguments.store, program, reports=arguments.report))
+    program = helping(spider_of(arguments))
+    return run_loop(_work(crawl, arguments.store, program, reports=arguments.report))
 
 
 def parser(command: str) -> Parser:

@@ -70,7 +70,11 @@ def begin(
     """A new run of the crawl of that name."""
     with translated(name):
         row = (name, name, _json(settings), _json(list(seeds)), now, program)
-        db.execute(SQL["crawl_begin"], row)
+        if db.execute(SQL["crawl_begin"], row).rowcount == 0:
+            raise CrawlRunning(
+                f"crawl {name!r} was begun by somebody else at this moment; join it with: "
+                "freki worker, or start another crawl with --name"
+            )
     crawl = find(db, name)
     assert crawl is not None
     return crawl

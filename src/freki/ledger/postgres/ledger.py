@@ -159,6 +159,8 @@ class PostgresLedger(SqliteLedger):
             raise LeaseLost(f"session {session.id}: the server crashed and lost commits")
 
     def _reap(self, now: float, besides: int = 0) -> None:
+        if besides:
+            self._hand_over_wire(besides)
         for id_, until, machine, process in self._db.execute(SQL["sessions"], (self._crawl,)):
             if id_ == besides or not (until < now or surely_dead(machine, process)):
                 continue
@@ -169,10 +171,15 @@ class PostgresLedger(SqliteLedger):
     def _release(self, session: int, now: float, *, untried: bool = False) -> None:
         if self._db.execute(OURS["session_lock"], (session,)).fetchone() is None:
             return
-        self._db.execute(OURS["wire_keep"], (session,))
+        self._hand_over_wire(session)
         self._db.execute(OURS["tally_fold"], (self._crawl, session))
         self._db.execute(OURS["tally_forget"], (self._crawl, session))
         super()._release(session, now, untried=untried)
+
+    def _hand_over_wire(self, session: int) -> None:
+        """With every commit, all workers would wait for the one row of the crawl."""
+        self._db.execute(OURS["wire_keep"], (session,))
+        self._db.execute(OURS["wire_taken"], (session,))
 
     # Claims
 

@@ -13,7 +13,8 @@ SELECT name FROM crawl GROUP BY name ORDER BY max(id) DESC;
 
 -- name: crawl_begin
 INSERT INTO crawl (name, run, settings, seeds, status, started_at, program)
-VALUES (?, (SELECT coalesce(max(run), 0) + 1 FROM crawl WHERE name = ?), ?, ?, 'running', ?, ?);
+VALUES (?, (SELECT coalesce(max(run), 0) + 1 FROM crawl WHERE name = ?), ?, ?, 'running', ?, ?)
+ON CONFLICT (name, run) DO NOTHING;
 
 -- name: crawl_resume
 UPDATE crawl SET settings = ?, seeds = ?, status = 'running',

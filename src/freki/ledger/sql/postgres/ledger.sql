@@ -10,9 +10,9 @@ INSERT INTO session (crawl, until, machine, process)
 SELECT ?, ?, ?, ? FROM (SELECT set_config('synchronous_commit', 'on', true)) AS durably
 RETURNING id;
 
+-- Dates of crawls come from the machines of workers, and are no reason to turn the server's back.
 -- name: last_date
-SELECT greatest(coalesce((SELECT ended_at FROM crawl WHERE id = ?1), 0),
-    coalesce((SELECT max(until) - ?2 FROM session WHERE crawl = ?1), 0));
+SELECT coalesce((SELECT max(until) - ?2 FROM session WHERE crawl = ?1), 0);
 
 -- name: hosts_back
 UPDATE host SET next_at = greatest(0, next_at - ?1), robots_at = robots_at - ?1 WHERE crawl = ?2;
@@ -104,6 +104,9 @@ SELECT pg_advisory_xact_lock(hashtextextended('freki.arrivals', ?::bigint));
 
 -- name: wire_note
 UPDATE session SET wire_bytes = wire_bytes + ? WHERE id = ?;
+
+-- name: wire_taken
+UPDATE session SET wire_bytes = 0 WHERE id = ? AND wire_bytes > 0;
 
 -- name: wire_keep
 UPDATE crawl SET wire_bytes = crawl.wire_bytes + session.wire_bytes
