@@ -1,6 +1,8 @@
 """`freki explain`: the story of one URL."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -56,6 +58,18 @@ def test_as_json_it_is_one_object(
     site, store = told
     story = msgspec.json.decode(explain(store, site.url + path, "--json").out)
     assert (story["outcome"], story["reason"], story["via"]) == (outcome, reason, via)
+
+
+def test_a_try_that_a_crash_cut_short_is_told(told: tuple[Scripted, Path]) -> None:
+    site, store = told
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("UPDATE url SET attempts = attempts + 1 WHERE path = '/here'")
+        db.commit()
+    assert (
+        "1 time it was handed to a worker that ended before"
+        in explain(store, f"{site.url}/here").out
+    )
+    assert "handed to a worker" not in explain(store, f"{site.url}/").out
 
 
 def test_why_a_url_was_refused_is_told_in_words(told: tuple[Scripted, Path]) -> None:

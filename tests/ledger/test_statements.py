@@ -42,6 +42,22 @@ def _database(file: str, folder: Path) -> sqlite3.Connection:
     return sqlite3.connect(place.jobs)
 
 
+# What there are few of: sessions, crawls, and the parameters of a statement.
+FEW = re.compile(r"SCAN (session|crawl|json_each|CONSTANT ROW|\()")
+
+
+@pytest.mark.parametrize("file", ["ledger.sql", "crawls.sql"])
+def test_no_statement_of_a_crawl_looks_at_every_row(file: str, tmp_path: Path) -> None:
+    db = open_store(tmp_path / "freki.db")
+    for name, statement in statements(file).items():
+        plan = [
+            row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {statement}", _nothing(statement))
+        ]
+        scans = [line for line in plan if "SCAN" in line and not FEW.search(line)]
+        assert scans == [], name
+    db.close()
+
+
 def _nothing(statement: str) -> tuple[None, ...] | dict[str, None]:
     """As many parameters as a statement wants."""
     named = re.findall(r"(?<!:):(\w+)", statement)

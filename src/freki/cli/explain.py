@@ -7,7 +7,7 @@ from contextlib import closing
 import msgspec
 
 from freki.cli.options import Parser, add_store
-from freki.cli.output import harmless
+from freki.cli.output import counted, harmless
 from freki.ledger.store import legible, read_store
 from freki.ledger.story import Story, alike, stories
 from freki.url import parse
@@ -69,6 +69,9 @@ def _told(story: Story) -> Iterator[str]:
     for number, attempt in enumerate(story.attempts, 1):
         answer = harmless(attempt.answer)
         yield f"  attempt {number} {attempt.at} {answer}, {_phases(attempt.timings)}"
+    if unanswered := _unanswered(story):
+        times = counted(unanswered, "time")
+        yield f"  {times} it was handed to a worker that ended before there was an answer"
     yield f"  {_became(story)}"
     if story.title:
         yield f"  title     {harmless(story.title)}"
@@ -90,6 +93,12 @@ def _phases(timings: object) -> str:
         if seconds
     ]
     return ", ".join(shown) or "no time"
+
+
+def _unanswered(story: Story) -> int:
+    """Tries that left nothing, because a worker was killed. Who is refused is not asked."""
+    asked = story.outcome in ("done", "failed") or story.state == "waiting"
+    return max(0, story.tries - len(story.attempts)) if asked else 0
 
 
 def _became(story: Story) -> str:

@@ -99,6 +99,7 @@ class Sieve:
         self._fingerprint = fingerprint
         self._first_bloom = first_bloom
         self._origins: dict[str, int] = {}
+        self._strangers: set[str] = set()  # of this batch: hosts that nobody knows
         self._blooms: list[Bloom] = []
         self._size = self._room = 0  # of the last filter
         # Until a filter has seen every row, "not in the filter" says nothing.
@@ -117,6 +118,7 @@ class Sieve:
         """New URLs once each, and known ones whose row this discovery changes."""
         new: dict[tuple[str, int], New] = {}
         known: list[Known] = []
+        self._strangers.clear()
         for discovery, origin, path, print_ in self._places(found):
             place = (origin, print_)
             if (other := new.get(place)) is not None and other.path == path:
@@ -235,9 +237,14 @@ class Sieve:
 
     def _is_new(self, origin: str, print_: int) -> bool:
         """Whether a URL surely is; of a host that nobody knows, each one is."""
-        host = self._origins.get(origin) or self.host_id(origin)
+        if origin in self._strangers:
+            return True
+        host = self.host_id(origin)
+        if host is None:
+            self._strangers.add(origin)
+            return True
         place = (host, print_)
-        return host is None or not any(place in bloom for bloom in self._blooms)
+        return not any(place in bloom for bloom in self._blooms)
 
     def _grow(self, size: int) -> None:
         """A further filter of twice the size: none is ever rebuilt, and few are asked."""

@@ -21,7 +21,7 @@ _SPELLING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), spelling)
     for pattern, spelling in (
         (r"\bBEGIN IMMEDIATE\b", "BEGIN"),
-        (r" INDEXED BY \w+", ""),
+        (r" (NOT INDEXED|INDEXED BY \w+)", ""),
         (r"\bCROSS JOIN (\w+(?: AS \w+)?) ON\b", r"JOIN \1 ON"),
         (
             r"\bIN \(SELECT value FROM json_each\((\?\d*|:\w+)\)\)",
