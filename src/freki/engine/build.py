@@ -4,7 +4,7 @@ import asyncio
 import random
 import resource
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
@@ -24,9 +24,10 @@ from freki.extract.page import extract
 from freki.extract.text import text_of
 from freki.fetch.cache import Cache
 from freki.fetch.http import Http
-from freki.fetch.middleware import compose, with_deadline
+from freki.fetch.middleware import compose, keeping_cookies, with_deadline
 from freki.ledger.buffered import Buffered
-from freki.ledger.crawls import Crawl, start_pages
+from freki.ledger.crawls import Crawl, cookies_of, keep_cookies, start_pages
+from freki.ledger.database import Database
 from freki.ledger.opened import clock_of, ledger_of
 from freki.ledger.place import Place
 from freki.ledger.policy import Agenda, Manners
@@ -89,11 +90,12 @@ async def worker(
     http = Http(
         settings.fetching, polite.full_agent, polite.requests_per_host, settings.scope.types
     )
-    deadline = with_deadline(settings.fetching.timeout + GRACE)
-    fetch = compose(http.fetch, *program.around, *cache(settings), deadline)
     # The thread ends first: SQLite does not survive being closed under a call of its own.
     with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
         loop = asyncio.get_running_loop()
+        deadline = with_deadline(settings.fetching.timeout + GRACE)
+        jar = _jar(http, db, crawl, thread) if program.explore is not None else []
+        fetch = compose(http.fetch, *jar, *program.around, *cache(settings), deadline)
         ledger = await loop.run_in_executor(
             thread, ledger_of, db, str(store), crawl.id, terms(settings, lease)
         )
@@ -127,6 +129,17 @@ def cache(settings: Settings) -> list[Middleware]:
     """The HTTP cache, if there is to be one."""
     folder, always = settings.fetching.cache, settings.fetching.cache_for
     return [Cache(Path(folder), always)] if folder else []
+
+
+def _jar(http: Http, db: Database, crawl: Crawl, thread: Executor) -> list[Middleware]:
+    """The cookies of a program's crawl are those it had, and are kept."""
+    http.take_cookies(cookies_of(db, crawl.id))
+
+    async def keep(lines: list[str]) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(thread, keep_cookies, db, crawl.id, lines)
+
+    return [keeping_cookies(http.cookies, keep)]
 
 
 def crew_size(settings: Settings) -> int | None:

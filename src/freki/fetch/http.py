@@ -179,6 +179,21 @@ class Http:
             case _:
                 return Intake(self._settings.max_body, self._types)
 
+    def cookies(self) -> list[str]:
+        """Every cookie, a line for each, as `take_cookies` wants them."""
+        curl = self._free[-1] if self._free else self._new_handle()
+        lines: list[str] = curl.getinfo(pycurl.INFO_COOKIELIST)
+        if not self._free:
+            self._free.append(curl)
+        return lines
+
+    def take_cookies(self, lines: list[str]) -> None:
+        """Put cookies into the jar."""
+        curl = self._new_handle()
+        for line in lines:
+            curl.setopt(pycurl.COOKIELIST, line)
+        self._free.append(curl)
+
     def close(self) -> None:
         """End every transfer and close every connection."""
         if self._timer is not None:

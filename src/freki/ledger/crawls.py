@@ -108,6 +108,18 @@ def end(db: Database, crawl: Crawl, status: str, now: float, seconds: float) -> 
             db.execute(SQL["crawl_end"], (status, now, seconds, crawl.id))
 
 
+def keep_cookies(db: Database, crawl: int, lines: list[str]) -> None:
+    """Store the cookies of a crawl: who logged in is still logged in after a restart."""
+    with translated(f"crawl {crawl}"):
+        db.execute(SQL["cookies_keep"], ("\n".join(lines), crawl))
+
+
+def cookies_of(db: Database, crawl: int) -> list[str]:
+    """The cookies that a crawl had."""
+    (lines,) = db.execute(SQL["cookies_of"], (crawl,)).fetchone()
+    return str(lines).splitlines()
+
+
 def start_pages(db: Database, crawl: int) -> list[str]:
     """The start URLs and where they redirected to: what the scope is measured from."""
     return [url.partition("#")[0] for (url,) in db.execute(SQL["start_pages"], (crawl,))]

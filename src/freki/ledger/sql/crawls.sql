@@ -24,6 +24,12 @@ UPDATE crawl SET settings = ?, seeds = ?, status = 'running',
 UPDATE crawl SET status = ?, ended_at = ?, seconds = seconds + ? WHERE id = ?;
 
 -- Found as seeds (0) and by redirects (2); a sitemap is at depth 0 as well.
+-- name: cookies_keep
+UPDATE crawl SET cookies = ? WHERE id = ?;
+
+-- name: cookies_of
+SELECT cookies FROM crawl WHERE id = ?;
+
 -- name: start_pages
 SELECT origin || path FROM url INDEXED BY url_start JOIN host ON host.id = url.host
 WHERE host.crawl = ? AND url.depth = 0 AND url.via IN (0, 2) AND url.state <> 4;

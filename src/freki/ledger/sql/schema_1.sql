@@ -14,6 +14,7 @@ CREATE TABLE crawl (
     seconds    REAL NOT NULL DEFAULT 0, -- spent crawling, over all sessions
     wire_bytes INTEGER NOT NULL DEFAULT 0,
     program    TEXT NOT NULL DEFAULT '', -- of a spider, how it was named; empty for none
+    cookies    TEXT NOT NULL DEFAULT '', -- of a spider, as libcurl spells them, one a line
     UNIQUE (name, run)
 );
 
