@@ -54,6 +54,7 @@ STATEMENTS_OUTSIDE_THE_LEDGER = {
     "sinks/query.py": "to DuckDB, about rows that were read of the store; it never sees the store",
 }
 RUNS_A_PROGRAM = {
+    "cli/shell.py": "gives the person at the keyboard a Python to type into",
     "fetch/browser/launcher.py": "becomes the browser; no word of it came from a page",
 }
 BROAD_EXCEPTS = {

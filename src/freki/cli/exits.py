@@ -23,16 +23,16 @@ class Exit(IntEnum):
 
 def of_error(error: errors.FrekiError) -> Exit:
     """The code of an error that ends a command."""
-    match error:
-        case errors.StoreFull() | errors.ExportFull():
-            return Exit.storage_full
-        case errors.StoreError():
-            return Exit.store_unreachable
-        case errors.BrowserMissing():
-            return Exit.browser_missing
-        case errors.CrawlRunning():
-            return Exit.crawl_running
-        case errors.BadInput():
-            return Exit.bad_input
-        case _:
-            return Exit.bug
+    return next((code for kind, code in _CODES if isinstance(error, kind)), Exit.bug)
+
+
+# The first that fits: a full store is a store as well.
+_CODES: tuple[tuple[type[errors.FrekiError], Exit], ...] = (
+    (errors.StoreFull, Exit.storage_full),
+    (errors.ExportFull, Exit.storage_full),
+    (errors.StoreError, Exit.store_unreachable),
+    (errors.BrowserMissing, Exit.browser_missing),
+    (errors.CrawlRunning, Exit.crawl_running),
+    (errors.FetchFailed, Exit.nothing_fetched),
+    (errors.BadInput, Exit.bad_input),
+)

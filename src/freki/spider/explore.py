@@ -13,7 +13,7 @@ from freki.extract.page import extract
 from freki.messages import Asked, Claim, Item, Response, Via
 from freki.spider.page import Page
 from freki.spider.pipeline import Pipelines, is_item, trace
-from freki.spider.request import Request, after_redirect, asked, unpacked_state
+from freki.spider.request import Request, after_redirect, asked, unpacked
 from freki.spider.spider import Spider
 from freki.steps import Exploration
 
@@ -72,7 +72,7 @@ class Explorer:
         state = claim.request.state if claim.request is not None else b""
         if not state:
             return callback(page)
-        return callback(page, unpacked_state(state, _state_type(callback)))
+        return callback(page, unpacked(state, _state_type(callback)))
 
     async def _take(
         self, result: object, page: Page, claim: Claim, wanted: list[Asked], items: list[Item]

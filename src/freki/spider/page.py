@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from freki.errors import BadSpider
-from freki.extract import charset
+from freki.extract import charset, reading
 from freki.extract.data import Data, data_of
 from freki.extract.document import Parsed
 from freki.extract.page import parsed
@@ -123,6 +123,16 @@ class Page:
     def text(self) -> str:
         """The words of the page, as a person would see them; of what is no HTML, the source."""
         return self.html if self._parsed is None else self._tree.document.to_text()
+
+    @property
+    def markdown(self) -> str:
+        """The whole page as Markdown."""
+        return reading.markdown(self.response) or ""
+
+    @property
+    def main(self) -> str:
+        """The main content as Markdown: no menus, no footers. It is costly."""
+        return reading.main(self.response) or ""
 
     @cached_property
     def data(self) -> Data:

@@ -78,7 +78,7 @@ def asked(request: "Request[object]", base: str, spider: object) -> Asked:
         body,
         request.render,
         _name(request.callback, spider),
-        _packed(request.state),
+        packed(request.state),
     )
     return Asked(url, replace(kept, mark=_mark(kept, request.key)), request.priority)
 
@@ -141,7 +141,8 @@ def _name(callback: object, spider: object) -> str:
     )
 
 
-def _packed(state: object) -> bytes:
+def packed(state: object) -> bytes:
+    """A state as the ledger keeps it; raises `BadSpider` for one that cannot be kept."""
     if state is None:
         return b""
     try:
@@ -164,7 +165,7 @@ def _as_builtin(value: object) -> object:
     return dump(mode="json")
 
 
-def unpacked_state(packed: bytes, kind: object) -> object:
+def unpacked(packed: bytes, kind: object) -> object:
     """A state as the callback wants it."""
     validate = getattr(kind, "model_validate", None)
     if validate is not None:
