@@ -134,6 +134,19 @@ def test_a_page_that_wants_a_cookie_first_is_stored() -> None:
     assert asyncio.run(crawl()) == ([200], ["", "", "seen=1"])
 
 
+def test_who_does_not_take_a_connection_is_not_reached_and_who_does_not_answer_is_slow() -> None:
+    """The one concerns all URLs of a host, the other one of them; TLS is part of connecting."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        place = f"127.0.0.1:{deaf.getsockname()[1]}/"
+        impatient = Fetching(connect_timeout=0.2, timeout=0.4)
+        (no_tls,) = fetched(f"https://{place}", impatient)
+        (no_answer,) = fetched(f"http://{place}", impatient)
+    assert isinstance(no_tls, Failure)
+    assert no_tls.reason is Reason.connect
+    assert isinstance(no_answer, Failure)
+    assert no_answer.reason is Reason.timeout
+
+
 def _cookie() -> bytes:
     return answer(200, b"", set_cookie="visit=1; Path=/")
 

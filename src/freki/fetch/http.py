@@ -315,6 +315,8 @@ def _reason(code: int, message: str) -> Reason:
     reason = _REASONS.get(code, Reason.protocol)
     if reason is Reason.timeout and "too slow" in message:
         return Reason.too_slow
+    if reason is Reason.timeout and not message.startswith("Operation"):
+        return Reason.connect  # nobody was reached, as if the connection had been refused
     if "response headers" in message:
         return Reason.too_large
     return reason
