@@ -7,14 +7,14 @@ works on, its leases are as short as they say, and its main thread writes nothin
 import asyncio
 import sys
 from contextlib import closing
-from pathlib import Path
 
 from freki.engine.build import worker
 from freki.ledger.crawls import newest
+from freki.ledger.place import Place, place
 from freki.ledger.store import read_store
 
 
-async def work(store: Path, lease: float) -> None:
+async def work(store: Place, lease: float) -> None:
     with closing(read_store(store)) as db:
         crawl = newest(db)
     assert crawl is not None
@@ -23,4 +23,4 @@ async def work(store: Path, lease: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(work(Path(sys.argv[1]), float(sys.argv[2])))
+    asyncio.run(work(place(sys.argv[1]), float(sys.argv[2])))

@@ -87,6 +87,7 @@ class Worker:
         """
         self._steps.agenda.clear()
         self._steps.gate.forget()
+        self._steps.rulebook.forget()
         self._steps.ledger.forget()
         self._claiming = False
 

@@ -77,6 +77,9 @@ class NoRulebook:
     def recall(self, rules: HostRules) -> None:
         """Nothing is remembered."""
 
+    def forget(self) -> None:
+        """Nothing is forgotten."""
+
     def welcome(self, _claim: Claim, _now: float) -> Answer:
         return COME_IN
 
@@ -103,6 +106,11 @@ class Rulebook(NoRulebook):
 
     def __repr__(self) -> str:
         return f"<Rulebook {len(self._known)} hosts>"
+
+    def forget(self) -> None:
+        """What was asked did not reach the ledger, nor did the sitemaps it named."""
+        self._known.clear()
+        self._bytes = 0
 
     def recall(self, rules: HostRules) -> None:
         """Take over what the ledger knows."""

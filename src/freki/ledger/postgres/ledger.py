@@ -150,8 +150,8 @@ class PostgresLedger(SqliteLedger):
 
     # Sessions
 
-    def _hold(self, session: Session) -> None:
-        row = self._db.execute(OURS["hold"], (session.id,)).fetchone()
+    def _hold(self, session: Session, how: str = "hold") -> None:
+        row = self._db.execute(OURS[how], (session.id,)).fetchone()
         if row is None:
             raise LeaseLost(f"session {session.id} was taken over by another worker")
         self._next_serial = row[0]
@@ -192,7 +192,7 @@ class PostgresLedger(SqliteLedger):
         full: Sequence[int],
     ) -> Work:
         with self._writing():
-            self._hold(session)
+            self._hold(session, "hold_durably" if self._terms.exclusive else "hold")
             self._rest(refill)
             if self._terms.max_pages is not None:
                 self._db.execute(OURS["limit_lock"], (self._crawl,))

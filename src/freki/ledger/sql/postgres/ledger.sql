@@ -4,13 +4,18 @@
 -- session, URLs, hosts, tally, and of a kind in the order of their ids. Claims lock hosts first, and
 -- skip URLs that somebody holds. What meets all the same is tried again.
 
--- The number of a session must not be lost: it is the fencing token.
+-- A crash of the server may take the last commits of pages, which are fetched again then. Who holds
+-- which host, and until when, must outlive it, or two would be at one host: that waits for the disk.
 -- name: session_open
 INSERT INTO session (crawl, until, machine, process)
 SELECT ?, ?, ?, ? FROM (SELECT set_config('synchronous_commit', 'on', true)) AS durably
 RETURNING id;
 
 -- Dates of crawls come from the machines of workers, and are no reason to turn the server's back.
+-- name: session_renew
+UPDATE session SET until = ? FROM (SELECT set_config('synchronous_commit', 'on', true)) AS durably
+WHERE id = ?;
+
 -- name: last_date
 SELECT coalesce((SELECT max(until) - ?2 FROM session WHERE crawl = ?1), 0);
 
@@ -73,11 +78,15 @@ FROM tally WHERE crawl = ?;
 -- name: hold
 UPDATE session SET serial = serial + 1 WHERE id = ? RETURNING serial;
 
+-- name: hold_durably
+UPDATE session SET serial = serial + 1
+FROM (SELECT set_config('synchronous_commit', 'on', true)) AS durably WHERE id = ? RETURNING serial;
+
 -- name: serial
 SELECT serial FROM session WHERE id = ?;
 
 -- name: session_lock
-SELECT 1 FROM session WHERE id = ? FOR UPDATE;
+SELECT set_config('synchronous_commit', 'on', true) FROM session WHERE id = ? FOR UPDATE;
 
 -- name: session_reapable
 SELECT 1 FROM session WHERE id = ?1 AND until = ?2 FOR UPDATE SKIP LOCKED;
