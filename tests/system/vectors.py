@@ -52,8 +52,8 @@ MARKUP = {
     "module": "<script type=module src='http://{at}/'></script>",
     "video": "<video src='http://{at}/' preload=auto></video>",
     "audio": "<audio src='http://{at}/' preload=auto></audio>",
-    "object": "<object data='http://{at}/x.pdf' type='application/pdf'></object>",
-    "embed": "<embed src='http://{at}/x.pdf' type='application/pdf'>",
+    "object": "<object data='http://{at}/' type='text/html'></object>",
+    "embed": "<embed src='http://{at}/' type='text/html'>",
     "svg_image": "<svg><image href='http://{at}/' width=9 height=9 /></svg>",
     "preconnect": "<link rel=preconnect href='http://{at}/'>",
     "dns_prefetch": "<link rel=dns-prefetch href='http://{at}/'>",
@@ -164,11 +164,21 @@ ALL = (
     *(f"page at {name}" for name in HOSTS),
 )
 
-# What Chromium does not try from here, with or without a guard.
-QUIET = frozenset(("preconnect", "link_preconnect", "dns_prefetch", "icon", "alt_svc"))
+# What our browsers do not try, with or without a guard.
+QUIET = frozenset(
+    (
+        "preconnect",
+        "link_preconnect",
+        "dns_prefetch",
+        "icon",
+        "alt_svc",
+        "service_worker",
+        "credentials",
+    )
+)
 
 # What is not tried any more with the flags of the guard, so that the proxy is not asked for it.
-SILENT = frozenset(("ping", "credentials", "stun", "turn_udp", "candidate", "webtransport"))
+SILENT = frozenset(("ping", "stun", "turn_udp", "candidate", "webtransport"))
 
 # What reads files and not addresses.
 FILES = """
