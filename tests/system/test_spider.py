@@ -1,0 +1,222 @@
+"""Spiders as programs of users: killed at any moment, with several workers, and wrong ones."""
+
+import signal
+import time
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from tests.background import background
+from tests.command import ended, freki, start
+
+from freki.ledger import crawls, read
+from freki.ledger.check import findings
+from freki.ledger.store import open_store
+from freki.testing.shop import BOOKS, OFFERS, serve
+
+SPIDER = """
+from dataclasses import dataclass
+import freki
+
+
+@dataclass
+class Place:
+    page: str
+    row: int
+
+
+def priced(item, page):
+    return item | {"price": float(page.css(".price").text.split()[1])}
+
+
+class Shop(freki.Spider):
+    start = ["SHOP:login", "SHOP:"]
+    pipelines = [priced, freki.dedupe("title")]
+
+    def parse(self, page):
+        if page.css("form"):
+            return page.submit("form", {"user": "reader", "password": "pages"}, self.members)
+        books = [
+            page.follow(book.css("a"), self.book, Place(page.url, row))
+            for row, book in enumerate(page.css("article"))
+        ]
+        return [*books, page.follow("a.next")]
+
+    def members(self, page):
+        return page.follow_all(".offers a", self.offer, Place("members", 0), priority=-9)
+
+    def book(self, page, place: Place):
+        yield {"title": page.css("h1").text, "row": place.row}
+        yield page.follow("a.author", self.author, page.css("h1").text)
+
+    async def author(self, page, book: str):
+        assert book in page.css(".works li").texts
+
+    async def offer(self, page, place: Place):
+        yield {"title": page.css("h1").text, "row": place.row}
+"""
+
+TITLES = {title for title, _, _ in BOOKS} | {f"Offer {number}" for number in range(1, OFFERS + 1)}
+
+
+def stored(store: Path) -> tuple[list[Any], str]:
+    with closing(open_store(store)) as db:
+        crawl = crawls.newest(db)
+        assert crawl is not None
+        assert not list(findings(db))
+        items = [msgspec.json.decode(line.data) for line in read.items(db, crawl.id, None)]
+        return items, crawl.status
+
+
+def written(folder: Path, text: str, url: str) -> Path:
+    path = folder / "spider.py"
+    path.write_text(text.replace("SHOP:", url))
+    return path
+
+
+def test_kills_at_any_moment_lose_and_double_no_item(tmp_path: Path) -> None:
+    store, dice = tmp_path / "freki.db", Random(4)
+    with background(serve(latency=0.05)) as shop:
+        spider = written(tmp_path, SPIDER, shop.url)
+        quick = ("--delay", "0", "--concurrency", "2", "--quiet")
+        crawl = ("crawl", "--spider", spider, "--store", store, *quick)
+        kills = 0
+        while kills < 8:
+            process = start(*crawl)
+            time.sleep(0.25 + dice.random() * 0.6)
+            process.send_signal(signal.SIGKILL)
+            if ended(process).code == 0:
+                break
+            kills += 1
+        assert ended(start(*crawl)).code == 0
+    items, status = stored(store)
+    assert kills >= 2
+    assert status == "finished"
+    titles = [item["title"] for item in items]
+    assert sorted(titles) == sorted(TITLES)
+    rows = {item["title"]: item["row"] for item in items}
+    assert all(rows[title] == number % 5 for number, (title, _, _) in enumerate(BOOKS))
+    assert shop.turned_away == 0  # who logged in before a kill is logged in after it
+
+
+def test_several_workers_share_a_spider(tmp_path: Path) -> None:
+    store = tmp_path / "freki.db"
+    with background(serve()) as shop:
+        spider = written(tmp_path, SPIDER.replace('"SHOP:login", ', ""), shop.url)
+        words = ("--store", store, "--delay", "0", "--workers", "2", "--quiet")
+        assert ended(start("crawl", "--spider", spider, *words)).code == 0
+    items, _ = stored(store)
+    assert sorted(item["title"] for item in items) == sorted(title for title, _, _ in BOOKS)
+
+
+def test_an_extraction_without_python(tmp_path: Path) -> None:
+    store, rules = tmp_path / "freki.db", tmp_path / "rules.toml"
+    rules.write_text(
+        'pages = "*/book/*"\n[fields]\ntitle = "h1"\nauthor = { css = "a.author", type = "url" }\n'
+        'price = { css = ".price", type = "number", required = true }\n'
+    )
+    with background(serve()) as shop:
+        words = ("--store", store, "--delay", "0", "--quiet")
+        assert freki("crawl", shop.url, "--extract", rules, *words).code == 0
+    items, _ = stored(store)
+    assert {item["title"]: item["price"] for item in items} == {
+        title: float(price) for title, _, price in BOOKS
+    }
+    assert items[0]["author"].startswith("http://127.0.0.1:")
+
+
+WRONG = {
+    "raise RuntimeError('oh')": "spider.py\", line 1, in <module>",
+    "def f(:": "SyntaxError",
+    "x = 1": "it has 0 spiders; a spider is a class that inherits freki.Spider",
+    "import freki\nclass A(freki.Spider): ...\nclass B(freki.Spider): ...": "say which one",
+    "import freki\nclass A(freki.Spider): ...": "A has no start",
+    "import freki\nclass A(freki.Spider):\n  start = ['SHOP:']": "A has no method parse",
+    "import freki\nclass A(freki.Spider):\n  start = ['SHOP:']\n  def parse(self, page): yield 42":
+        "A.parse on SHOP:: it yielded 42 (int)",
+    "import freki\nclass A(freki.Spider):\n  start=['SHOP:']\n  def parse(self, p): p.css('[')":
+        "the CSS selector '[' cannot be used",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_spider_that_is_wrong_is_told_so(text: str, tmp_path: Path) -> None:
+    with background(serve()) as shop:
+        spider = written(tmp_path, text, shop.url)
+        words = ("--store", tmp_path / "freki.db", "--delay", "0", "--quiet")
+        run = freki("crawl", "--spider", spider, *words)
+        assert run.code == 2
+        assert WRONG[text].replace("SHOP:", shop.url) in run.err
+        assert "importlib" not in run.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--spider", "nowhere.py"), "there is no file nowhere.py"),
+        (("--spider", "no_such_module:Books"), "there is no module no_such_module"),
+        (("--spider", "a b"), "write module:Class or file.py"),
+        (("--spider", "json:Books"), "there is no spider Books; in json: none"),
+        (("--spider", "x.py", "--extract", "y.toml"), "give one of them"),
+        (("http://127.0.0.1/", "--extract", "nowhere.toml"), "cannot read nowhere.toml"),
+    ],
+)
+def test_words_that_name_no_spider_are_told(
+    words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    run = freki("crawl", *words, "--store", tmp_path / "freki.db")
+    assert (run.code, run.out) == (2, "")
+    assert told in run.err
+    assert not (tmp_path / "freki.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ("", "missing required field `fields`"),
+        ("[fields]", "length >= 1"),
+        ('[fields]\na = "div["', "the field 'a': the CSS selector 'div[' cannot be used"),
+        ('[fields]\na = { xpath = "//a[" }', "the XPath '//a[' cannot be used"),
+        ('[fields]\na = { css = "a", re = "(" }', "re = '(' cannot be used"),
+        ('[fields]\na = { type = "text" }', "needs css or xpath"),
+        ('[fields]\na = { cs = "a" }', "did you mean css?"),
+        ('each = "["\n[fields]\na = "b"', "the CSS selector '[' cannot be used"),
+    ],
+)
+def test_rules_that_are_wrong_are_told(rules: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(rules)
+    run = freki("crawl", "http://127.0.0.1:1/", "--extract", path, "--store", tmp_path / "f.db")
+    assert run.code == 2
+    assert told in run.err
+
+
+def test_a_dead_proxy_is_told_and_blames_no_host(tmp_path: Path) -> None:
+    text = (
+        "import freki\nclass A(freki.Spider):\n  start = ['SHOP:']\n"
+        "  around_fetch = [freki.proxies('http://127.0.0.1:1025')]\n  def parse(self, page): ...\n"
+    )
+    with background(serve()) as shop:
+        spider = written(tmp_path, text, shop.url)
+        words = ("--store", tmp_path / "freki.db", "--delay", "0", "--attempts", "1")
+        run = freki("crawl", "--spider", spider, *words, "--ignore-robots")
+        assert run.code == 7
+        assert f"The start URL {shop.url} gave no page (proxy: http://127.0.0.1:1025:" in run.out
+        assert not shop.asked
+
+
+def test_an_item_that_breaks_a_pipeline_is_in_the_summary(tmp_path: Path) -> None:
+    text = (
+        "import freki\ndef bad(item): return {'n': 1 / item['n']}\nclass A(freki.Spider):\n"
+        "  start = ['SHOP:']\n  pipelines = [bad]\n"
+        "  def parse(self, page): return [{'n': 0}, {'n': 1}]"
+    )
+    with background(serve()) as shop:
+        spider = written(tmp_path, text, shop.url)
+        store = tmp_path / "freki.db"
+        run = freki("crawl", "--spider", spider, "--store", store, "--delay", "0")
+    assert "failed 1: freki items a --fate failed" in run.out
+    assert "ZeroDivisionError" in freki("items", "--fate", "failed", "--store", store).out
