@@ -160,6 +160,20 @@ def test_a_bare_break_leaves_nothing_behind_when_the_loop_ends(
     assert caplog.text == ""
 
 
+def test_an_error_in_a_bare_loop_is_all_that_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing awaits between the error and the end of the loop, which finds a crawl half-way."""
+
+    async def crawl(url: str) -> None:
+        async for _ in freki.crawl(url, **FAST):
+            raise ZeroDivisionError
+
+    with background(serve(WEB)) as site:
+        for _ in range(5):
+            with pytest.raises(ZeroDivisionError):
+                asyncio.run(crawl(site.url))
+    assert caplog.text == ""
+
+
 def test_an_error_of_the_caller_ends_the_crawl_and_is_the_callers() -> None:
     async def crawl() -> None:
         async with (

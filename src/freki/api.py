@@ -8,8 +8,8 @@ import asyncio
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
-from contextlib import aclosing, asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
@@ -21,7 +21,7 @@ from freki import config
 from freki.admit.scope import Scope
 from freki.config import Settings
 from freki.engine.build import Program, worker
-from freki.engine.crawl import Ending
+from freki.engine.crawl import Worker
 from freki.engine.single import fetch_one
 from freki.errors import BadConfig, BadInput, FetchFailed
 from freki.extract.selection import Selection
@@ -96,13 +96,30 @@ async def crawl(
     a page that was stored before is not yielded again. Who stops early may leave pages in the
     store that were fetched ahead and never yielded.
     """
-    # Closed here and not when it is collected, or it would end after the store did.
-    async with (
-        _begun(targets, store, name, options) as work,
-        aclosing(_visits(work)) as visits,
-    ):
-        async for visit in visits:
+    ahead = _Ahead()
+    # A generator that its caller leaves may be closed when nothing can be awaited any more. So it
+    # owns nothing but a task, and the task puts everything away, whoever waits for it or not.
+    crawling = asyncio.create_task(_for_caller(targets, store, name, options, ahead))
+    crawling.add_done_callback(ahead.end)
+    try:
+        while (visit := await ahead.get()) is not None:
             yield Page.of_visit(visit)
+    finally:
+        ahead.let_go()
+        await _ended(crawling)
+
+
+async def _for_caller(
+    targets: tuple[Target, ...],
+    store: Place | str | None,
+    name: str | None,
+    options: dict[str, object],
+    ahead: "_Ahead",
+) -> None:
+    async with _begun(targets, store, name, options) as work:
+        around = [ahead.pace, *work.program.around]
+        program = replace(work.program, around=around, deliver=ahead.put)
+        await _carried_out(work, program, ahead.attend)
 
 
 def run(
@@ -205,9 +222,12 @@ def _crawl(
 async def _finished(work: _Work) -> Summary:
     """Crawl to the end."""
     fetched = 0
-    async with aclosing(_visits(work)) as visits:
-        async for _ in visits:
-            fetched += 1
+
+    async def count(_visit: Visit) -> None:
+        nonlocal fetched
+        fetched += 1
+
+    await _carried_out(work, replace(work.program, deliver=count))
     crawl = crawls.find(work.db, work.crawl.name) or work.crawl
     sums, items = read.status(work.db, crawl.id), read.item_counts(work.db, crawl.id)
     return Summary(
@@ -239,32 +259,28 @@ def _blocking(work: Coroutine[Any, Any, T]) -> T:
     return outcome[0]
 
 
-async def _visits(work: _Work) -> AsyncGenerator[Visit, None]:
-    ahead = _Ahead()
+async def _carried_out(
+    work: _Work, program: Program, attend: Callable[[Worker], object] = lambda _: None
+) -> None:
+    """Crawl until the end; who attends the worker may stop it earlier."""
     started = time.monotonic()
     status = "interrupted"
-    program = replace(work.program, around=[ahead.pace, *work.program.around], deliver=ahead.put)
     try:
         crawling = worker(work.crawl, work.path, work.seeds, work.crawl.settings, program)
         async with crawling as (working, _):
-            # No TaskGroup: it may not be left by another task than the one that entered it,
-            # and who closes a generator is any task.
+            attend(working)
             task = asyncio.create_task(working.run())
-            task.add_done_callback(ahead.end)
             try:
-                while (visit := await ahead.get()) is not None:
-                    yield visit
-                status = (await task).value
+                status = (await asyncio.shield(task)).value
             finally:
-                ahead.let_go()
                 working.stop(LAST_SECONDS)
                 await _ended(task)
     finally:
         crawls.end(work.db, work.crawl, status, time.time(), time.monotonic() - started)
 
 
-async def _ended(task: "asyncio.Task[Ending]") -> None:
-    """What was yielded is stored as well, unless the store hangs."""
+async def _ended(task: "asyncio.Task[Any]") -> None:
+    """What was yielded is stored as well, unless the store hangs; raises what ended the task."""
     try:
         await asyncio.wait([task], timeout=STORED_SECONDS)
     finally:
@@ -281,6 +297,7 @@ class _Ahead:
         self._pages: asyncio.Queue[Visit | None] = asyncio.Queue()  # bounded by `pace`
         self._taken = asyncio.Event()
         self._wanted = True
+        self._worker: Worker | None = None
 
     def __repr__(self) -> str:
         return f"<_Ahead pages={self._pages.qsize()} wanted={self._wanted}>"
@@ -297,6 +314,12 @@ class _Ahead:
             return await fetch(claim)
 
         return call
+
+    def attend(self, working: Worker) -> None:
+        """From now on it is this worker that stops when nobody takes any more."""
+        self._worker = working
+        if not self._wanted:
+            working.stop(LAST_SECONDS)
 
     async def put(self, visit: Visit) -> None:
         self._pages.put_nowait(visit)
@@ -315,6 +338,8 @@ class _Ahead:
         """Nobody takes any more, so nobody shall wait for that."""
         self._wanted = False
         self._taken.set()
+        if self._worker is not None:
+            self._worker.stop(LAST_SECONDS)
 
 
 def _layer(options: dict[str, object]) -> config.Layer:
