@@ -18,7 +18,7 @@ from freki.sinks.wanted import GIB, Wanted, wanted
 
 EXAMPLES = """\
   freki export pages.jsonl                      a line for each page
-  freki export pages.parquet --with main        with the main content as Markdown
+  freki export pages.parquet --with main        with the text of the main content
   freki export links=site.csv broken.html       all links, and the broken ones for people
   freki export site.warc.gz                     an archive that other archives understand
   freki export site/                            a folder of Markdown files

@@ -157,7 +157,7 @@ _SAID: dict[str, Callable[[Page], None]] = {
     "links": lambda page: _say("".join(f"{link.url}\n" for link in page.links) or "\n"),
     "text": lambda page: _say(page.text),
     "markdown": lambda page: _say(page.markdown),
-    "main": lambda page: _say(page.main),
+    "main": lambda page: _say(page.main_markdown),
     "data": lambda page: _say(msgspec.json.format(msgspec.json.encode(page.data)).decode()),
 }
 

@@ -55,7 +55,9 @@ class Folder:
 
     def add(self, placed: Placed, _count: int) -> int:
         """The file of a page that is text; the same page again is the same file."""
-        written = [row for row in placed.rows if row.get("main", row.get("markdown")) is not None]
+        written = [
+            row for row in placed.rows if row.get("main_markdown", row.get("markdown")) is not None
+        ]
         for row in written:
             self._write(row)
         return len(written)
@@ -88,7 +90,7 @@ def page(row: Row) -> bytes:
     """Front matter and Markdown. A JSON string is a YAML string as well."""
     known = ((name, row.get(name)) for name in FRONT)
     lines = [f"{name}: {_yaml(value)}" for name, value in known if value is not None]
-    text = str(row.get("main", row.get("markdown")))
+    text = str(row.get("main_markdown", row.get("markdown")))
     return "\n".join(["---", *lines, "---", "", text, ""]).encode()
 
 

@@ -57,6 +57,7 @@ EXTRAS: Final[dict[str, Callable[[Arrival], object]]] = {
     "text": lambda arrival: reading.text(_response(arrival)),
     "markdown": lambda arrival: reading.markdown(_response(arrival)),
     "main": lambda arrival: reading.main(_response(arrival)),
+    "main_markdown": lambda arrival: reading.main_markdown(_response(arrival)),
 }
 
 PAGE_COLUMNS: Final = tuple(name for name in read.PageLine.__struct_fields__ if name != "links")

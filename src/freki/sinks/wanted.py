@@ -60,7 +60,7 @@ def wanted(
     if what not in ("", "pages") or format_ not in (*_ROWS, "/"):
         chosen = ()
     if format_ == "/":
-        chosen = ("main",) if "main" in chosen else ("markdown",)
+        chosen = ("markdown",) if not {"main", "main_markdown"} & {*chosen} else ("main_markdown",)
     return Wanted(where, format_, what, chosen, max_bytes, overwrite)
 
 
