@@ -43,6 +43,9 @@ SOON_LOOKED_AT = 2**30
 # How a URL is mended that is not known any more: the pages that link to it are fetched again.
 FOUND_AGAIN = "dropped, and found again by its links"
 
+# Bytes of a SHA-256, which is all there is of a body that was not kept.
+DIGEST = 32
+
 # What is mended may leave something behind: a dropped page its body.
 ROUNDS = 4
 
@@ -205,9 +208,9 @@ def _orphans(db: Database) -> Iterator[Finding]:
 
 def _bodies(db: Database) -> Iterator[Finding]:
     for id_, digest, data in db.execute(SQL["bodies"]):
-        if data is None:
-            continue
         try:
+            if data is None and len(digest) == DIGEST:
+                continue
             is_whole = sha256(unpack_body(data)).digest() == digest
         except (ZstdError, TypeError, MemoryError):
             is_whole = False

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import json
 
-from freki.errors import LeaseLost
+from freki.errors import LeaseLost, StoreDamaged
 from freki.ledger.alive import surely_dead, this_machine, this_process
 from freki.ledger.database import Database
 from freki.ledger.discover import Fingerprint, Known, New, Sieve
@@ -26,7 +26,7 @@ from freki.ledger.rows import (
     unpack_rules,
 )
 from freki.ledger.statements import statements
-from freki.ledger.store import translated
+from freki.ledger.store import ADVICE, translated
 from freki.ledger.terms import Terms
 from freki.messages import Batch, Claim, HostRest, HostWork, Link, Reason, State, Via
 from freki.steps import Session, Work
@@ -325,7 +325,8 @@ class SqliteLedger:
         if host is None:
             self._db.execute(SQL["host_add"], (self._crawl, origin))
             host = self._sieve.host_id(origin)
-            assert host is not None
+        if host is None:  # its name is taken, and nobody has it
+            raise StoreDamaged(f"{self._store}: {ADVICE[StoreDamaged]} (the index of hosts)")
         return host
 
     def _improve(self, url: Known) -> bool:

@@ -83,7 +83,7 @@ def legible(store: str) -> Iterator[None]:
     with translated(store):
         try:
             yield
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise StoreDamaged(f"{store}: {ADVICE[StoreDamaged]} ({error})") from error
 
 
