@@ -99,6 +99,7 @@ def findings(db: Database) -> Iterator[Finding]:
     yield from _rows(db)
     yield from _orphans(db)
     yield from _bodies(db)
+    yield from _pictures(db)
     yield from _pages(db)
     yield from _texts(db)
     yield from _sums(db)
@@ -218,6 +219,13 @@ def _bodies(db: Database) -> Iterator[Finding]:
             yield Finding(f"body {id_} is not what its digest says", "fetched again", _refetch(id_))
 
 
+def _pictures(db: Database) -> Iterator[Finding]:
+    for id_, digest, data in db.execute(SQL["pictures"]):
+        if sha256(data).digest() != digest:
+            text = f"picture {id_} is not what its digest says"
+            yield Finding(text, "dropped", _doing("picture_drop", id_))
+
+
 def _pages(db: Database) -> Iterator[Finding]:
     for url, headers, timings, links in db.execute(SQL["pages_raw"]):
         try:
@@ -303,6 +311,15 @@ _ORPHANS: Final = (
         _doing_by("attempts_drop"),
     ),
     ("requests_without_url", "request {} has no URL", "dropped", _doing_by("request_drop")),
+    ("captures_without_rendering", "capture {} has no visit", "dropped", _doing_by("capture_drop")),
+    ("captures_without_picture", "capture {} has no picture", "dropped", _doing_by("capture_drop")),
+    (
+        "thumbnails_without_capture",
+        "a thumbnail of capture {} shows nothing",
+        "dropped",
+        _doing_by("thumbnails_of_capture_drop"),
+    ),
+    ("unused_pictures", "picture {} belongs to nothing", "dropped", _doing_by("picture_drop")),
     ("unused_bodies", "body {} belongs to no page", "dropped", _doing_by("body_drop")),
 )
 

@@ -321,8 +321,7 @@ class SqliteLedger:
         )  # fmt: skip
 
     def _host_id(self, origin: str) -> int:
-        host = self._sieve.host_id(origin)
-        if host is None:
+        if (host := self._sieve.host_id(origin)) is None:
             self._db.execute(SQL["host_add"], (self._crawl, origin))
             host = self._sieve.host_id(origin)
         if host is None:  # its name is taken, and nobody has it

@@ -189,3 +189,34 @@ SELECT id, detail FROM url WHERE detail IS NOT NULL;
 
 -- name: detail_drop
 UPDATE url SET detail = NULL WHERE id = ?;
+
+-- name: captures_without_rendering
+SELECT capture.id FROM capture LEFT JOIN rendering ON rendering.id = capture.rendering
+WHERE rendering.id IS NULL;
+
+-- name: captures_without_picture
+SELECT capture.id FROM capture LEFT JOIN picture ON picture.id = capture.picture
+WHERE picture.id IS NULL;
+
+-- name: thumbnails_without_capture
+SELECT DISTINCT thumbnail.capture FROM thumbnail
+LEFT JOIN capture ON capture.id = thumbnail.capture
+LEFT JOIN picture ON picture.id = thumbnail.picture
+WHERE capture.id IS NULL OR picture.id IS NULL;
+
+-- name: unused_pictures
+SELECT picture.id FROM picture
+WHERE NOT EXISTS (SELECT 1 FROM capture WHERE capture.picture = picture.id)
+  AND NOT EXISTS (SELECT 1 FROM thumbnail WHERE thumbnail.picture = picture.id);
+
+-- name: pictures
+SELECT id, digest, data FROM picture;
+
+-- name: capture_drop
+DELETE FROM capture WHERE id = ?;
+
+-- name: thumbnails_of_capture_drop
+DELETE FROM thumbnail WHERE capture = ?;
+
+-- name: picture_drop
+DELETE FROM picture WHERE id = ?;
