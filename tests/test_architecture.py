@@ -38,6 +38,7 @@ LONG_FILES: dict[str, str] = {}
 TASKS_WITHOUT_A_GROUP = {
     "api.py": "a generator is closed by any task, and a TaskGroup must be left by its own",
     "cli/crawl.py": "Ctrl-C cancels the crawl, and not the command that sums it up",
+    "spider/batch.py": "stands around a generator, as api.py; ends them itself",
 }
 QUEUES_WITHOUT_A_LIMIT = {
     "api.py": "who puts waits for room first, and can be let go while it waits",
@@ -59,6 +60,7 @@ RUNS_A_PROGRAM = {
 }
 BROAD_EXCEPTS = {
     "api.py": "carries an exception from one thread to another",
+    "spider/batch.py": "what a receiver of items raises is told, and tried again",
     "spider/explore.py": "what a callback raises costs its page, and is told",
     "spider/pipeline.py": "what a pipeline raises costs its item, and is told",
     "serve/worker.py": "what goes wrong with one caller's job must not end the jobs of others",

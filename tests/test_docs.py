@@ -251,7 +251,13 @@ def test_every_public_name_is_on_the_page_of_the_library() -> None:
     assert has.keys() == {name for name in dir(sample) if not name.startswith("_")}
     inner = {"response": (*Response.__struct_fields__, *Timings.__struct_fields__)}
     inner |= {"said": Page.__struct_fields__, "links": Link.__struct_fields__}
-    for kind in (library.Spider, library.Request, library.Selection, library.Summary):
+    for kind in (
+        library.Spider,
+        library.Request,
+        library.Selection,
+        library.Stored,
+        library.Summary,
+    ):
         listed = rows(section("docs/library.md", f"## freki.{kind.__name__}"))
         assert listed.keys() == {name for name in dir(kind) if not name.startswith("_")}
     for name, fields in inner.items():

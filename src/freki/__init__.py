@@ -19,8 +19,10 @@ __all__ = [
     "Request",
     "Selection",
     "Spider",
+    "Stored",
     "Summary",
     "basic_auth",
+    "batch",
     "bearer",
     "collect",
     "cookies",
@@ -40,8 +42,10 @@ if TYPE_CHECKING:
     from freki.api import Request as Request
     from freki.api import Selection as Selection
     from freki.api import Spider as Spider
+    from freki.api import Stored as Stored
     from freki.api import Summary as Summary
     from freki.api import basic_auth as basic_auth
+    from freki.api import batch as batch
     from freki.api import bearer as bearer
     from freki.api import collect as collect
     from freki.api import cookies as cookies

@@ -31,6 +31,7 @@ from freki.ledger.database import Database
 from freki.ledger.place import Place, place
 from freki.ledger.store import open_store
 from freki.messages import Claim, Failure, Response, Visit
+from freki.spider.batch import Stored, batch
 from freki.spider.page import Page
 from freki.spider.pipeline import Drop, dedupe, validate
 from freki.spider.program import beginning, name_of, options_of, words_of
@@ -45,8 +46,10 @@ __all__ = [
     "Request",
     "Selection",
     "Spider",
+    "Stored",
     "Summary",
     "basic_auth",
+    "batch",
     "bearer",
     "collect",
     "cookies",

@@ -4,7 +4,7 @@ admit -> ledger -> fetch -> extract -> ledger
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -50,6 +50,10 @@ class Exploration(Struct, frozen=True):
 
 Explore = Callable[[Claim, Response], Awaitable[Exploration]]
 """Reads an answer in place of `Extract`, with what a user wrote. Never raises for that."""
+
+
+Ask = Callable[..., Awaitable[Any]]
+"""Asks the store a question of `ledger`, on the thread that has it: `await ask(what, *more)`."""
 
 
 class Gate(Protocol):

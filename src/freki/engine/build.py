@@ -5,7 +5,13 @@ import random
 import resource
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    closing,
+    nullcontext,
+    suppress,
+)
 from pathlib import Path
 
 from msgspec import Struct
@@ -34,7 +40,7 @@ from freki.ledger.policy import Agenda, Manners
 from freki.ledger.store import open_store
 from freki.ledger.terms import Terms
 from freki.messages import Asked, Batch, Claim, Discovery, Failure, Response
-from freki.steps import Explore, Ledger, Middleware, Verdict
+from freki.steps import Ask, Explore, Ledger, Middleware, Verdict
 
 # Seconds a lease lives: as long as a worker that hangs keeps others from its hosts.
 LEASE = 30.0
@@ -54,6 +60,7 @@ class Program(Struct, frozen=True):
     explore: Explore | None = None  # in place of `extract`
     around: Sequence[Middleware] = ()  # every request
     deliver: Deliver | None = None
+    beside: Callable[[Ask], AbstractAsyncContextManager[None]] | None = None  # while it works
 
 
 NO_PROGRAM = Program()
@@ -122,7 +129,12 @@ async def worker(
             deliver=program.deliver,
             explore=program.explore,
         )
-        yield _worker(steps, settings, lease), pulse
+
+        async def ask(question: Callable[..., object], *more: object) -> object:
+            return await loop.run_in_executor(thread, question, db, crawl.id, *more)
+
+        async with program.beside(ask) if program.beside else nullcontext():
+            yield _worker(steps, settings, lease), pulse
 
 
 def cache(settings: Settings) -> list[Middleware]:

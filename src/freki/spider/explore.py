@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from freki.errors import BadSpider, FrekiError
 from freki.extract.page import extract
 from freki.messages import Asked, Claim, Item, Response, Via
+from freki.spider.batch import Batch
 from freki.spider.page import Page
 from freki.spider.pipeline import Pipelines, is_item, trace
 from freki.spider.request import Request, after_redirect, asked, unpacked
@@ -32,6 +33,11 @@ class Explorer:
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
         self._pipelines = Pipelines(spider.pipelines)
+
+    @property
+    def batches(self) -> list[Batch]:
+        """Who gets the items after they were stored."""
+        return self._pipelines.batches
 
     def __repr__(self) -> str:
         return f"<Explorer of {type(self._spider).__name__}>"

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from freki.errors import BadSpider, FrekiError
 from freki.messages import Fate, Item
+from freki.spider.batch import Batch
 from freki.spider.page import Page
 
 Pipeline = Callable[..., Any]
@@ -72,10 +73,14 @@ def validate(kind: type) -> Pipeline:
 class Pipelines:
     """The list of one spider, looked at once."""
 
-    def __init__(self, functions: Sequence[Pipeline | Dedupe]) -> None:
+    def __init__(self, functions: Sequence[Pipeline | Dedupe | Batch]) -> None:
         if isinstance(functions, str) or not isinstance(functions, Sequence):
             raise BadSpider("pipelines is a list of functions, as in pipelines = [clean]")
-        self._steps = [(function, _wants_page(function)) for function in functions]
+        self.batches = [step for step in functions if isinstance(step, Batch)]
+        before = functions[: len(functions) - len(self.batches)]
+        if any(isinstance(step, Batch) for step in before):
+            raise BadSpider("batches come last: they get items after they were stored")
+        self._steps = [(step, _wants_page(step)) for step in before if not isinstance(step, Batch)]
 
     async def keep(self, item: object, page: Page) -> Item:
         """The item as it is stored, whatever became of it."""

@@ -1,6 +1,9 @@
 """A spider as a program for the engine."""
 
+from functools import partial
+
 from freki.engine.build import NO_PROGRAM, Program
+from freki.spider.batch import delivering
 from freki.spider.explore import Explorer
 from freki.spider.spider import Spider, starts
 
@@ -10,7 +13,9 @@ async def beginning(spider: Spider | None) -> Program:
     if spider is None:
         return NO_PROGRAM
     first = await starts(spider) if callable(spider.start) or spider.start else []
-    return Program(first, Explorer(spider), spider.around_fetch)
+    explorer = Explorer(spider)
+    beside = partial(delivering, explorer.batches) if explorer.batches else None
+    return Program(first, explorer, spider.around_fetch, beside=beside)
 
 
 def helping(spider: Spider | None) -> Program:

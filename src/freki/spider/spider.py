@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from freki import config
 from freki.errors import BadConfig, BadSpider
 from freki.messages import Asked, Link
+from freki.spider.batch import Batch
 from freki.spider.page import Page
 from freki.spider.pipeline import Dedupe, Pipeline
 from freki.spider.request import Request, asked
@@ -37,7 +38,7 @@ class Spider:
     settings: ClassVar[Mapping[str, object]] = {}  # options of the crawl, as depth=2
     follow_links: bool = False  # all links of all pages, and not only what callbacks ask for
     statuses: Collection[int] = ()  # of 4xx and 5xx: callbacks get these answers as well
-    pipelines: Sequence[Pipeline | Dedupe] = ()  # what items go through, in this order
+    pipelines: Sequence[Pipeline | Dedupe | Batch] = ()  # what items go through, in this order
     around_fetch: Sequence[Middleware] = ()  # what requests go through, the first one outermost
     around_links: Sequence[LinkFilter] = ()  # what the links of a page go through
 
