@@ -28,6 +28,11 @@ _PORTS = {"http": 80, "https": 443}
 
 _ORIGIN_STARTS = 8  # the first slash after "https://" or "http://h" ends the origin
 
+# A relative path that no parser changes: names of letters, digits, "-", "_", "~" and inner dots,
+# after any number of "../". It has no scheme, host, query or escape that could be read two ways.
+_PLAIN_NAME = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+"
+_PLAIN_PATH = re.compile(rf"((?:\.\./)*+)(?=.)(?:{_PLAIN_NAME}/)*(?:{_PLAIN_NAME})?").fullmatch
+
 
 # A host name with a dot, or `localhost`, as people write it where they forget the scheme.
 _AUTHORITY = re.compile(r"(?:localhost|[^\s/?#:@]+\.[^\s/?#:@.]+)(?::(?P<port>\d+))?(?![^/?#])")
@@ -122,6 +127,7 @@ class Joiner(dict[str, str | None]):
     def __init__(self, base: str) -> None:
         super().__init__()
         self._base = base
+        self._root = len(split(base).origin) + 1
 
     def __missing__(self, href: str) -> str | None:
         cut = href.find("#")
@@ -132,11 +138,23 @@ class Joiner(dict[str, str | None]):
         return url
 
     def _join(self, href: str) -> str | None:
+        if (plain := _PLAIN_PATH(href)) is not None:
+            return self._below(plain.end(1), href)
         url = join(self._base, href)
         # Only such a URL can have kept the page's own name, so most are joined only once.
         if url and url.partition("?")[0] == self._base and join(f"{self._base}-", href) != url:
             return ""
         return url
+
+    def _below(self, climb: int, href: str) -> str | None:
+        """What is left of `href` after its first `climb` characters, which are "../../"."""
+        folder = len(self._base)
+        for _ in range(climb // len("../")):
+            if folder == self._root:
+                break
+            folder = self._base.rindex("/", 0, folder - 1) + 1
+        url = self._base[:folder] + href[climb:]
+        return url if len(url) <= MAX_LENGTH else None
 
 
 def directory(url: str) -> str:

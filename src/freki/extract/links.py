@@ -106,18 +106,20 @@ def refresh_target(text: str) -> str | None:
 def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element]:
     """The first anchor of each URL."""
     most = min(_MAX_ANCHORS, _MAX_INHERITED // len(base))
-    written: dict[str | None, Element] = {}
-    for anchor in islice(document.iter_elements(("a", "area")), most):
-        written.setdefault(anchor.attr("href"), anchor)
+    written: set[str | None] = {None, ""}
     first: dict[str, Element] = {}
-    for href, anchor in written.items():
-        if not href or href[0] == "#":
+    for anchor in islice(document.iter_elements(("a", "area")), most):
+        href = anchor.attr("href")
+        if href in written:
+            continue
+        written.add(href)
+        if href[0] == "#":
             continue
         url = joined[href]
         if url == "":
             url = join(base, href)
-        if url:
-            first.setdefault(url, anchor)
+        if url and url not in first:
+            first[url] = anchor
     return first
 
 
