@@ -1,4 +1,5 @@
 import re
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -178,6 +179,17 @@ def test_a_joiner_of_the_directory_knows_every_link_or_says_that_it_does_not(
     for href in links * 2:  # asked again, it answers from memory
         known = joiner[href]
         assert (join(page, href) if known == "" else known) == join(page, href)
+
+
+@pytest.mark.parametrize("base", ["http://h/", "http://h:81/a/b//c/", "https://[::1]/C:/.../"])
+def test_a_plain_path_is_joined_as_the_parser_would(base: str) -> None:
+    joiner, page = Joiner(base), f"{base}page"
+    pieces = ("../", "..", ".", "/", "a", "b.c", "-~_", ":", "%2e", "#", "?", " ", "\\")
+    for count in (1, 2, 3, 4):
+        for chosen in product(pieces, repeat=count):
+            href = "".join(chosen)
+            known = joiner[href]
+            assert (join(page, href) if known == "" else known) == join(page, href), href
 
 
 def test_a_joiner_leaves_to_the_page_what_depends_on_its_name() -> None:

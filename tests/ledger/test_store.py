@@ -291,3 +291,20 @@ def test_other_messages_of_the_database_are_passed_on(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no such table: nowhere"), translated("freki.db"):
         db.execute("SELECT 1 FROM nowhere")
     db.close()
+
+
+def test_who_leaves_a_store_does_not_take_the_log_away_from_who_has_it_open_twice(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "freki.db"
+    with closing(open_store(path)) as first, closing(open_store(path)) as second:
+        second.execute("INSERT INTO secret VALUES ('one', x'01')")
+        leaver = "import sys; from pathlib import Path; from freki.ledger.store import open_store"
+        leaver += "; open_store(Path(sys.argv[1])).close()"
+        subprocess.run([sys.executable, "-c", leaver, str(path)], check=True)
+        assert path.with_name("freki.db-wal").stat().st_size > 0
+        first.execute("INSERT INTO secret VALUES ('two', x'02')")
+    with closing(read_store(path)) as db:
+        assert db.execute(
+            "SELECT count(*) FROM secret WHERE name <> 'fingerprints'"
+        ).fetchone() == (2,)

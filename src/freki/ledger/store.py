@@ -155,6 +155,7 @@ def _open_file(path: Path, durability: str) -> sqlite3.Connection:
         _refuse_foreign_files(path)
         # Absolute: SQLite knows names that are no paths, such as ":memory:" and "file:x".
         db = _connect(str(path.absolute()))
+        _looked_at.add(_identity(path))
         try:
             _check_version(db, path)  # before anything is touched
             _prepare(db, durability)
@@ -170,6 +171,7 @@ def _read_file(path: Path) -> sqlite3.Connection:
         _refuse_nothing(path)
         _refuse_foreign_files(path)
         db = _connect(f"file:{_quoted(path)}?mode=ro")
+        _looked_at.add(_identity(path))
         try:
             _refuse_older(_check_version(db, path), path)
         except BaseException:
@@ -222,7 +224,7 @@ def _refuse_foreign_files(path: Path) -> None:
     if not path.is_file():
         kind = "folder" if path.is_dir() else "device"
         raise StoreUnreachable(f"{path}: this is a {kind}; a store is a file")
-    if path.stat().st_size == 0:
+    if path.stat().st_size == 0 or _identity(path) in _looked_at:
         return
     with path.open("rb") as file:
         header = file.read(72)
@@ -232,6 +234,17 @@ def _refuse_foreign_files(path: Path) -> None:
     application = int.from_bytes(header[68:72], "big")
     if application not in (0, APPLICATION_ID):
         raise NotAStore(f"{path}: {ADVICE[NotAStore]}")
+
+
+# Files that this process had open in SQLite, and may have still. To open and close one again would
+# take away every lock that SQLite holds on it (POSIX, close(2)): the next process that leaves the
+# store would believe to be the last, and delete the log we write to.
+_looked_at: set[tuple[int, int]] = set()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _prepare(db: sqlite3.Connection, durability: str) -> None:
