@@ -25,7 +25,7 @@ from statistics import median, quantiles
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src"), str(HERE)]
 
-from site_crawl import served  # noqa: E402
+from benchmarks.servers import Site, served  # noqa: E402
 from tests.postgres import PostgresServer, running_server  # noqa: E402
 
 from freki.config import Settings  # noqa: E402
@@ -81,14 +81,13 @@ def main() -> None:
 def cost(server: PostgresServer, site: Path, start: str, pages: int) -> list[str]:
     """The whole process tree, the database server included."""
     lines = ["| store | pages/s | CPU per page | of it the server |", "|---|---|---|---|"]
-    with served(site) as url:
+    with served(Site("", site, start)) as site_served:
+        url = site_served.url
         found: dict[str, list[tuple[float, float, float]]] = {"SQLite": [], "PostgreSQL": []}
         for _ in range(ROUNDS):
             with tempfile.TemporaryDirectory() as folder:
-                found["SQLite"].append(
-                    crawl(f"{url}/{start}", Path(folder) / "s.db", pages, server)
-                )
-            found["PostgreSQL"].append(crawl(f"{url}/{start}", server.store(), pages, server))
+                found["SQLite"].append(crawl(url, Path(folder) / "s.db", pages, server))
+            found["PostgreSQL"].append(crawl(url, server.store(), pages, server))
     for name, runs in found.items():
         rate, cpu, served_by = (median(run[place] for run in runs) for place in range(3))
         lines.append(f"| {name} | {rate:,.0f} | {cpu:,.0f} µs | {served_by:,.0f} µs |")

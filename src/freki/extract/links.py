@@ -106,11 +106,11 @@ def refresh_target(text: str) -> str | None:
 def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element]:
     """The first anchor of each URL."""
     most = min(_MAX_ANCHORS, _MAX_INHERITED // len(base))
-    written: set[str | None] = {None, ""}
+    written = {""}
     first: dict[str, Element] = {}
     for anchor in islice(document.iter_elements(("a", "area")), most):
         href = anchor.attr("href")
-        if href in written:
+        if href is None or href in written:
             continue
         written.add(href)
         if href[0] == "#":
