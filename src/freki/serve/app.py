@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from freki.errors import StoreError
-from freki.serve import crawls, health, logs, results, streams
+from freki.serve import crawls, health, logs, now, results, shots, streams
 from freki.serve.limits import (
     from_our_own,
     numbered,
@@ -35,7 +35,14 @@ Crawls over HTTP. Every job is stored before it is answered, and survives whatev
 processes that work on it. Errors are `application/problem+json`, with a `reason` for programs.
 """
 
-ROUTES = (health.routes, crawls.routes, streams.routes, results.routes)
+ROUTES = (
+    health.routes,
+    crawls.routes,
+    streams.routes,
+    results.routes,
+    shots.routes,
+    now.routes,
+)
 
 BY_STATUS = {404: "not_found", 405: "method", 400: "bad_request", 413: "too_large"}
 

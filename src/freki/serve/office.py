@@ -83,6 +83,9 @@ class Office:
         answer = orders.accept(self._desk, order, caller, most, time.time(), repeat)
         if isinstance(answer, Refusal):
             raise Problem(answer.reason, answer.detail, retry_after=answer.retry_after)
+        if order.likeness is not None:
+            result = "hit" if answer.shared else "miss"
+            shift.count(self._desk, caller.id, 0, {("cache", result): 1}, time.time())
         return answer
 
     def job(self, caller: Key, id_: str, kind: Kind | None = None) -> Job:
@@ -91,6 +94,13 @@ class Office:
         if job is None or (kind is not None and job.kind != kind):
             raise Problem("not_found")
         if job.owner != caller.id and not caller.may("admin"):
+            raise Problem("not_found")
+        return job
+
+    def job_of(self, id_: str) -> Job:
+        """A job whose caller is known."""
+        job = orders.find(self._watching, id_)
+        if job is None:
             raise Problem("not_found")
         return job
 

@@ -34,6 +34,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "bug": (500, "Something went wrong here"),
     "queue_full": (503, "The service has as much to do as it can"),
     "storage": (503, "The store cannot be read or written now"),
+    "not_fetched": (502, "The page could not be fetched"),
     "deadline": (504, "It took longer than you wanted to wait"),
 }
 

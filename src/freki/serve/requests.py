@@ -88,19 +88,6 @@ CrawlChange = create_model(
 CrawlChange.__doc__ = "Other limits for a crawl, also while it runs."
 
 
-class FetchRequest(Strict):
-    """One page, now."""
-
-    url: Url
-    formats: Annotated[list[Literal["html", "markdown", "text", "links"]], Field(max_length=4)] = (
-        Field(default=["markdown"])
-    )
-    deadline: Annotated[
-        float, Field(gt=0, le=120, description="seconds to wait for the page")
-    ] = 30.0  # fmt: skip
-    ignore_robots: bool = False
-
-
 Cursor = Annotated[
     str | None, Field(max_length=24, pattern=r"^\d+$", description="`cursor` of the answer before")
 ]

@@ -30,6 +30,8 @@ class Terms(Struct, frozen=True):
     port: Annotated[int, Meta(description="0 is any that is free")] = PORT
     workers: Annotated[int, Meta(description="processes that work on jobs")] = 2
     jobs: Annotated[int, Meta(description="jobs that a worker has in hand at once")] = 16
+    browsers: Annotated[int, Meta(description="of each worker; 0 is what fits")] = 0
+    browser: Annotated[str, Meta(description="the program, where it is not found by itself")] = ""
     allow_private: Annotated[
         bool, Meta(description="reach private addresses too, as this machine and its network")
     ] = False

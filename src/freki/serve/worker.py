@@ -5,7 +5,8 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from contextlib import closing
+from functools import partial
 
 from msgspec import structs
 
@@ -14,7 +15,8 @@ from freki.ledger.jobs import shift
 from freki.ledger.jobs.orders import Job, Kind, Result
 from freki.ledger.jobs.place import Desk
 from freki.ledger.jobs.shift import Shift
-from freki.serve import errands, janitor, logs
+from freki.serve import errands, fetching, janitor, logs, looking
+from freki.serve.browsers import Browsers, Team
 from freki.serve.errands import Carry, Errand
 from freki.serve.terms import Terms
 
@@ -26,16 +28,24 @@ LOOK_ANYWAY = 1.0
 # Seconds that jobs in hand have to end when the worker shall.
 LAST_SECONDS = 8.0
 
-CARRIES: Mapping[Kind, Carry] = {"crawl": errands.crawl, "fetch": errands.crawl}
+
+def carries(browsers: Browsers) -> dict[Kind, Carry]:
+    """Who carries out which kind of job."""
+    return {
+        "crawl": errands.crawl,
+        "fetch": partial(fetching.fetch, browsers),
+        "screenshots": partial(looking.screenshots, browsers),
+    }
 
 
 class Workshop:
     """What one worker has in hand."""
 
-    def __init__(self, terms: Terms, desk: Desk, carries: Mapping[Kind, Carry]) -> None:
+    def __init__(self, terms: Terms, desk: Desk, browsers: Browsers) -> None:
         self._terms = terms
         self._desk = desk
-        self._carries = carries
+        self._browsers = browsers
+        self._carries = carries(browsers)
         self._errands: dict[str, Errand] = {}
         self._shift = Shift(0)
         self._ending = asyncio.Event()
@@ -71,7 +81,7 @@ class Workshop:
     async def _keep_books(self) -> None:
         """Stay in the books, and hear what is wished of what we have in hand."""
         while True:
-            numbers = statistics(len(self._errands))
+            numbers = {**statistics(len(self._errands)), **self._browsers.statistics()}
             ours = await asyncio.to_thread(
                 shift.renew, self._desk, self._shift, numbers, time.time()
             )
@@ -172,20 +182,22 @@ def memory() -> float:
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
-async def work(terms: Terms, carries: Mapping[Kind, Carry] = CARRIES) -> None:
+async def work(terms: Terms) -> None:
     """Work until told to end, or until whoever started us is gone."""
-    desk = Desk(terms.place)
-    workshop = Workshop(terms, desk, carries)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, workshop.end)
-    try:
+    with closing(Desk(terms.place)) as desk:
+        team = Team(terms)
+        workshop = Workshop(terms, desk, team)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, workshop.end)
         async with asyncio.TaskGroup() as group:
-            lifeline = group.create_task(end_with_stdin(workshop))
+            beside = [
+                group.create_task(end_with_stdin(workshop)),
+                group.create_task(team.run()),
+            ]
             await workshop.run()
-            lifeline.cancel()
-    finally:
-        desk.close()
+            for task in beside:
+                task.cancel()
 
 
 async def end_with_stdin(workshop: Workshop) -> None:

@@ -46,6 +46,7 @@ class Order(Struct, frozen=True):
     secrets: dict[str, object] | None = None
     hook: Hook | None = None
     likeness: bytes | None = None  # of all that changes the result, where it may be shared
+    share: bool = True  # what others asked for in the same words, and get or have
     fresh_after: float = 0.0  # a result that ended before is too old
     pages: int | None = None  # as many as it may bring
 
@@ -172,7 +173,7 @@ def _no_room(
 
 
 def _alike(db: sqlite3.Connection, order: Order) -> Job | None:
-    if order.likeness is None:
+    if order.likeness is None or not order.share:
         return None
     return _job(db.execute(SQL["job_alike"], (order.likeness, order.fresh_after)).fetchone())
 

@@ -156,7 +156,7 @@ def finish(desk: Desk, shift: Shift, job: Job, result: Result, now: float) -> No
         if db.execute(SQL["job_held"], (job.id, shift.id)).fetchone() is None:
             return
         orders.end(db, job, result, now)
-        if result.state == "done":
+        if result.state in ("done", "failed"):
             for row in db.execute(SQL["jobs_waiting_for"], (job.crawl,)).fetchall():
                 orders.end(db, orders.job_of(row), result, now)
 

@@ -97,7 +97,8 @@ UPDATE job SET state = CASE wish WHEN 'pause' THEN 'paused' ELSE 'queued' END,
     wish = CASE wish WHEN 'cancel' THEN 'cancel' END, worker = NULL
 WHERE state = 'running' AND worker = ?;
 
--- Whose turn is it? Of those who wait, whoever has least in work, then whoever came first.
+-- Whose turn is it? Of those who wait, whoever has least in work, then whoever came first; but
+-- somebody sits and waits for a fetch.
 -- A job waits while another one with the same crawl is in work.
 -- name: next_job
 SELECT job.* FROM job
@@ -105,8 +106,8 @@ JOIN (SELECT owner, min(seq) AS first FROM job AS waiting
       WHERE state = 'queued' AND due <= :now AND instr(:kinds, kind)
         AND NOT EXISTS (SELECT 1 FROM job AS same
                         WHERE same.crawl = waiting.crawl AND same.state = 'running')
-      GROUP BY owner) AS turn ON turn.first = job.seq
-ORDER BY (SELECT count(*) FROM job AS busy
+      GROUP BY owner, kind = 'fetch') AS turn ON turn.first = job.seq
+ORDER BY job.kind <> 'fetch', (SELECT count(*) FROM job AS busy
           WHERE busy.state = 'running' AND busy.owner = turn.owner), job.seq
 LIMIT 1;
 
