@@ -12,6 +12,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 from msgspec import Struct
 
@@ -220,8 +221,8 @@ class Client(End):
         self._opening: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # uvloop's transports are none of asyncio's classes.
+        self.transport = cast("asyncio.Transport", transport)
         if len(self._proxy.clients) >= self._proxy.limits.connections:
             self._proxy.refused["connections"] += 1
             self.abort()
@@ -297,8 +298,8 @@ class Server(End):
         self._head = None if is_tunnel else b""  # as far as it came; None once it went through
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # uvloop's transports are none of asyncio's classes.
+        self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self.other.active_at = asyncio.get_running_loop().time()

@@ -26,6 +26,7 @@ async def clean(desk: Desk, terms: Terms) -> None:
 def round_(desk: Desk, terms: Terms, *, sweeping: bool) -> None:
     """Delete what is too old and what is too much."""
     now = time.time()
+    upkeep.delete_abandoned(desk, terms.place)
     deleted = {
         "age": upkeep.delete_old(desk, terms.place, now - terms.keep_days * DAY),
         "size": upkeep.delete_beyond(desk, terms.place, terms.keep_gb * 2**30),
@@ -34,6 +35,7 @@ def round_(desk: Desk, terms: Terms, *, sweeping: bool) -> None:
         upkeep.forget_requests(desk, now)
         upkeep.trim_events(desk)
         deleted["orphan"] = upkeep.sweep(desk, terms.place)
+    desk.settle()
     if any(deleted.values()):
         logs.event("deleted", **deleted)
         counts = {("deleted", why): float(count) for why, count in deleted.items()}

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -91,7 +92,7 @@ class Office:
     def job(self, caller: Key, id_: str, kind: Kind | None = None) -> Job:
         """A job of this caller; an administrator sees everybody's."""
         job = orders.find(self._desk, id_)
-        if job is None or (kind is not None and job.kind != kind):
+        if job is None or job.is_abandoned or (kind is not None and job.kind != kind):
             raise Problem("not_found")
         if job.owner != caller.id and not caller.may("admin"):
             raise Problem("not_found")
@@ -127,10 +128,8 @@ class Office:
         return _still_going(orders.change(self._desk, job.id, settings, request), job)
 
     def delete(self, job: Job) -> None:
-        """Forget a job and delete its files. One in work is taken back first."""
-        if not job.has_ended:
-            orders.cancel(self._desk, job.id, time.time())
-        if orders.drop(self._desk, job):
+        """Forget a job and delete its files; of one in work as soon as its worker lets go."""
+        if orders.drop(self._desk, job.id):
             self.place.remove(job.crawl)
 
     def deliveries(self, job: Job, after: int, limit: int) -> list[events.Line]:
@@ -141,20 +140,16 @@ class Office:
     @contextmanager
     def results(self, job: Job) -> Iterator[Results | None]:
         """The store of a job, or None as long as there is nothing in it."""
-        path = self.place.store_of(job.crawl)
-        if not path.exists():
+        db = _opened(self.place.store_of(job.crawl))
+        if db is None:
             yield None
             return
-        try:
-            with closing(read_store(path)) as db:
+        with closing(db):
+            try:
                 crawl = crawls.find(db, job.crawl)
                 yield Results(db, crawl) if crawl is not None else None
-        except StoreUnreachable:  # it is being made, or was deleted just now
-            if path.exists():
-                raise Problem("not_ready", "its store is being made; ask again") from None
-            raise Problem("not_found") from None
-        except StoreError as error:
-            raise Problem("storage", type(error).__name__, retry_after=5) from error
+            except sqlite3.Error as error:
+                raise Problem("storage", type(error).__name__, retry_after=5) from error
 
     # Events
 
@@ -172,7 +167,7 @@ class Office:
     def state_of(self, id_: str) -> str | None:
         """The state of a job, or None where it was deleted."""
         job = orders.find(self._watching, id_)
-        return job.state if job else None
+        return job.state if job and not job.is_abandoned else None
 
     def last_event(self) -> int:
         return events.last(self._watching)
@@ -209,6 +204,18 @@ def changed(job: Job, given: dict[str, dict[str, object]]) -> dict[str, dict[str
     for part, fields in given.items():
         merged.setdefault(part, {}).update(fields)
     return merged
+
+
+def _opened(path: Path) -> sqlite3.Connection | None:
+    """A store for reading, or None where nobody has made it, or finished making it."""
+    if not path.exists():
+        return None
+    try:
+        return read_store(path)
+    except StoreUnreachable:
+        return None
+    except StoreError as error:
+        raise Problem("storage", type(error).__name__, retry_after=5) from error
 
 
 def _still_going(job: Job | None, before: Job) -> Job:

@@ -164,7 +164,7 @@ def delete_screenshots(task_id: str, office: Books, caller: Submitter) -> Respon
 )
 def read_a_picture(task_id: str, name: str, office: Books, caller: Reader) -> Response:
     """A picture. It never changes, and may be kept for ever."""
-    return image(office, office.job(caller, task_id, "screenshots"), name)
+    return image(office, office.job(caller, task_id), name)
 
 
 def path_of(job: Job, office: Office) -> str:

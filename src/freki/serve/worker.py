@@ -11,11 +11,11 @@ from functools import partial
 from msgspec import structs
 
 from freki.engine.crawl import first_error
-from freki.ledger.jobs import shift
+from freki.ledger.jobs import shift, upkeep
 from freki.ledger.jobs.orders import Job, Kind, Result
 from freki.ledger.jobs.place import Desk
 from freki.ledger.jobs.shift import Shift
-from freki.serve import errands, fetching, janitor, logs, looking
+from freki.serve import errands, fetching, janitor, logs, looking, post
 from freki.serve.browsers import Browsers, Team
 from freki.serve.errands import Carry, Errand
 from freki.serve.terms import Terms
@@ -67,6 +67,7 @@ class Workshop:
                 beside = [
                     group.create_task(self._keep_books()),
                     group.create_task(janitor.clean(self._desk, self._terms)),
+                    group.create_task(post.bring(self._desk, self._terms)),
                 ]
                 await self._take_jobs(group)
                 await self._wait_for_errands()
@@ -153,6 +154,7 @@ class Workshop:
             ("job_wait_seconds", job.kind): waited,
         }
         shift.count(self._desk, job.owner, 0, counts, now)
+        upkeep.delete_abandoned(self._desk, self._terms.place)
 
     async def _wait_for_errands(self) -> None:
         """They were told to stop; who does not within some seconds is taken back by others."""

@@ -138,7 +138,7 @@ def due(desk: Desk, now: float, limit: int) -> list[Delivery]:
     return found
 
 
-def brought(desk: Desk, delivery: Delivery, outcome: str) -> None:
+def brought(desk: Desk, delivery: Delivery, outcome: str, _now: float) -> None:
     """The caller has it."""
     with desk.writing() as db:
         db.execute(SQL["delivery_over"], (outcome, delivery.id))

@@ -23,6 +23,9 @@ ENDED: frozenset[State] = frozenset({"done", "failed", "cancelled"})
 
 PREFIXES: dict[Kind, str] = {"crawl": "crl", "screenshots": "scr", "fetch": "fet"}
 
+# Whose a job is that was deleted while it was worked on.
+NOBODY = ""
+
 # Seconds after which it is worth asking again where there is no room now.
 ASK_AGAIN = 5
 
@@ -79,6 +82,11 @@ class Job(Struct, frozen=True):
     @property
     def has_ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def is_abandoned(self) -> bool:
+        """It was deleted, and is only there because somebody works on it."""
+        return self.owner == NOBODY
 
 
 class Result(Struct, frozen=True):
@@ -260,15 +268,31 @@ def change(
         return _found(db, id_)
 
 
-def drop(desk: Desk, job: Job) -> bool:
-    """Forget a job; True if nobody else wants the files of its crawl."""
+def drop(desk: Desk, id_: str) -> bool:
+    """Forget a job; True if nobody else wants the files of its crawl.
+
+    One in work stays until its worker has let go, but is nobody's from now on.
+    """
     with desk.writing() as db:
-        db.execute(SQL["job_drop"], (job.id,))
-        db.execute(SQL["deliveries_drop"], (job.id,))
+        job = _found(db, id_)
+        if job is None:
+            return False
+        db.execute(SQL["deliveries_drop"], (id_,))
+        if job.state == "running":
+            db.execute(SQL["job_abandon"], (NOBODY, id_))
+            return False
+        db.execute(SQL["job_drop"], (id_,))
         if db.execute(SQL["crawl_users"], (job.crawl,)).fetchone()[0]:
             return False
         db.execute(SQL["events_drop"], (job.crawl,))
         return True
+
+
+def abandoned(desk: Desk) -> list[Job]:
+    """Jobs that were deleted while they were worked on, and have ended since."""
+    with desk.reading() as db:
+        rows = db.execute(SQL["jobs_abandoned"], (NOBODY,)).fetchall()
+    return [job_of(row) for row in rows]
 
 
 def end(db: sqlite3.Connection, job: Job, result: Result, now: float) -> None:

@@ -120,6 +120,11 @@ class Desk:
             (version,) = db.execute("PRAGMA data_version").fetchone()
         return int(version)
 
+    def settle(self) -> None:
+        """Bring the log into the file, so that nothing that was deleted stays in the log."""
+        with self.reading() as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def backup(self, to: Path) -> None:
         """A copy of one moment, while others go on writing."""
         copy_database(self._path, to)
@@ -151,6 +156,7 @@ def _open(path: Path) -> sqlite3.Connection:
         _check(db, path)
         _switch_to_wal(db)
         db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         _migrate(db)
     except BaseException:
         db.close()

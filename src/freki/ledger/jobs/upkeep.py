@@ -23,6 +23,11 @@ def delete_old(desk: Desk, place: Place, before: float) -> int:
     return _delete(desk, place, [orders.job_of(row) for row in rows])
 
 
+def delete_abandoned(desk: Desk, place: Place) -> int:
+    """Delete what was deleted while somebody worked on it."""
+    return _delete(desk, place, orders.abandoned(desk))
+
+
 def delete_beyond(desk: Desk, place: Place, most_bytes: float) -> int:
     """Delete what ended first, until the rest takes no more than that."""
     deleted = 0
@@ -78,6 +83,6 @@ def _crawls(desk: Desk) -> set[str]:
 
 def _delete(desk: Desk, place: Place, jobs: list[Job]) -> int:
     for job in jobs:
-        if orders.drop(desk, job):
+        if orders.drop(desk, job.id):
             place.remove(job.crawl)
     return len(jobs)

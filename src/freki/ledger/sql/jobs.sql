@@ -26,7 +26,7 @@ SELECT * FROM job WHERE id = ?;
 
 -- name: jobs
 SELECT * FROM job
-WHERE (:owner IS NULL OR owner = :owner) AND (:kind IS NULL OR kind = :kind)
+WHERE owner <> '' AND (:owner IS NULL OR owner = :owner) AND (:kind IS NULL OR kind = :kind)
   AND (:state IS NULL OR state = :state) AND (:before IS NULL OR seq < :before)
 ORDER BY seq DESC LIMIT :limit;
 
@@ -69,6 +69,14 @@ UPDATE job SET settings = ?, request = ? WHERE id = ?;
 
 -- name: job_drop
 DELETE FROM job WHERE id = ?;
+
+-- name: job_abandon
+UPDATE job SET owner = ?, wish = 'cancel', name = '', request = '{}', secrets = NULL, hook = NULL,
+    likeness = NULL
+WHERE id = ?;
+
+-- name: jobs_abandoned
+SELECT * FROM job WHERE owner = ? AND ended_at IS NOT NULL;
 
 -- name: crawl_users
 SELECT count(*) FROM job WHERE crawl = ?;
