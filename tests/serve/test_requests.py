@@ -123,6 +123,16 @@ def test_what_no_text_or_number_can_be_is_refused(client: httpx.Client, body: by
     problem(answer)
 
 
+def test_a_value_that_is_none_of_those_there_are_is_told_the_nearest(client: httpx.Client) -> None:
+    told = problem(client.post("/crawls", json={"urls": [URL], "scope": "hosts"}))
+    assert told["errors"][0]["nearest"] == "host"
+
+
+def test_a_method_that_is_none_is_told_which_there_are(client: httpx.Client) -> None:
+    assert client.put("/crawls").headers["allow"] == "GET, POST"
+    assert client.put("/crawls/x").headers["allow"] == "DELETE, GET, PATCH"
+
+
 def test_a_body_that_is_too_large_is_refused_however_it_comes(client: httpx.Client) -> None:
     def in_pieces() -> Any:
         for _ in range(40):

@@ -1,9 +1,11 @@
 """The application: routes, what stands around them, and how errors are answered."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp
 
 from freki.errors import StoreError
@@ -43,6 +46,10 @@ ROUTES = (
     shots.routes,
     now.routes,
 )
+
+FOR_EVERYBODY = ("/isalive", "/readyz")
+
+_QUOTED = re.compile("'([^']+)'")
 
 BY_STATUS = {404: "not_found", 405: "method", 400: "bad_request", 413: "too_large"}
 
@@ -131,11 +138,20 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 def _field_error(error: dict[str, Any], request: Request) -> FieldError:
     where = [str(part) for part in error["loc"][1:]] or [str(error["loc"][0])]
     name = ".".join(where)[:200]
+    if error["type"] == "literal_error":
+        return _not_one_of(name, error)
     if error["type"] != "extra_forbidden":
         return FieldError(name, str(error["msg"])[:300])
     near = get_close_matches(where[-1], _known_fields(request, error["loc"]), n=1)
     message = "there is no such field" + (f"; did you mean {near[0]}?" if near else "")
     return FieldError(name, message, near[0] if near else None)
+
+
+def _not_one_of(name: str, error: dict[str, Any]) -> FieldError:
+    known = _QUOTED.findall(str(error["ctx"]["expected"]))
+    near = get_close_matches(str(error["input"])[:100], known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else f": {', '.join(known)[:300]}"
+    return FieldError(name, f"it is none of those there are{hint}", near[0] if near else None)
 
 
 def _known_fields(request: Request, place: tuple[object, ...]) -> list[str]:
@@ -164,9 +180,19 @@ async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     reason = BY_STATUS.get(error.status_code, "bad_request")
     response = Problem(reason).response(_number(request))
-    if error.headers:
-        response.headers.update(error.headers)
+    if error.status_code == 405:
+        response.headers["Allow"] = ", ".join(_methods(request))
     return response
+
+
+def _methods(request: Request) -> list[str]:
+    """What can be done with a path; several routes may have it."""
+    found: set[str] = set()
+    for route in chain.from_iterable(router.routes for router in ROUTES):
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE and isinstance(route, Route):
+            found |= route.methods or set()
+    return sorted(found)
 
 
 async def _on_store(request: Request, error: Exception) -> Response:
@@ -206,9 +232,11 @@ def _document(app: FastAPI) -> None:
             "key": {"type": "http", "scheme": "bearer", "description": "a key of `freki keys add`"}
         }
         document["security"] = [{"key": []}]
-        for path in document["paths"].values():
-            for operation in path.values():
+        for path, operations in document["paths"].items():
+            for operation in operations.values():
                 _mend(operation)
+                if path in FOR_EVERYBODY:
+                    operation["security"] = []
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's own documentation does

@@ -26,7 +26,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "not_json": (415, "The body must be JSON"),
     "invalid": (422, "A field is wrong"),
     "bad_url": (422, "This is no URL that can be crawled"),
-    "idempotency_mismatch": (422, "The Idempotency-Key belongs to another request"),
+    "idempotency_mismatch": (409, "The Idempotency-Key belongs to another request"),
     "quota_pages": (422, "The job is larger than you may have"),
     "quota_queued": (429, "Too many of your jobs are waiting"),
     "quota_day": (429, "You have used what you may have in a day"),

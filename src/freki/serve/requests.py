@@ -1,8 +1,9 @@
 """What callers may ask for, checked field by field before anything is done."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
+import msgspec
 from pydantic import BaseModel, Field, create_model
 
 from freki import config
@@ -10,6 +11,7 @@ from freki.admit.scope import Scope
 from freki.errors import BadConfig, BadUrl
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Hook
+from freki.messages import Reason
 from freki.serve.problems import FieldError, Problem
 from freki.serve.shapes import Query, Strict, translated
 from freki.serve.terms import MAX_PAGE_SIZE, MAX_SEEDS, MAX_URL
@@ -17,7 +19,12 @@ from freki.url import parse
 
 Url = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_URL, examples=["https://example.com/"]),
+    Field(
+        min_length=1,
+        max_length=MAX_URL,
+        json_schema_extra={"format": "uri"},
+        examples=["https://example.com/"],
+    ),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
@@ -69,8 +76,16 @@ class _Crawl(Strict):
 
 def _options() -> dict[str, Any]:
     """A field for each option; one that is not given is not set."""
+    fields = {
+        field.name: field.type
+        for part in msgspec.structs.fields(config.Settings)
+        for field in msgspec.structs.fields(part.type)
+    }
     return {
-        option.name: (translated(option.type) | None, Field(None, description=option.help))
+        option.name: (
+            translated(fields[option.name]) | None,
+            Field(None, description=option.help),
+        )
         for option in config.options()
         if option.name in CALLERS_OPTIONS
     }
@@ -94,6 +109,13 @@ Cursor = Annotated[
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
 
 
+# Every reason there is; a value of another type is told which are near.
+if TYPE_CHECKING:
+    ReasonName = str
+else:
+    ReasonName = Literal[tuple(Reason.__members__)]
+
+
 class Listing(Query):
     """Which part of a list."""
 
@@ -109,7 +131,7 @@ class UrlListing(Listing):
     """Which URLs of a crawl."""
 
     state: Literal["waiting", "leased", "done", "failed", "refused"] | None = None
-    reason: Annotated[str | None, Field(max_length=40)] = None
+    reason: ReasonName | None = None
     status: Annotated[
         str | None, Field(pattern=r"^([1-5]xx|[1-5]\d\d)$", description="as 404 or 4xx")
     ] = None

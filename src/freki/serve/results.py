@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -22,7 +21,7 @@ from freki.pictures import MEDIA_TYPES
 from freki.serve.answers import ItemList, PageList, PageRow, UrlList, json, list_of, part
 from freki.serve.callers import Books, Reader
 from freki.serve.office import Office, Results, page_of
-from freki.serve.problems import FieldError, Problem, documented
+from freki.serve.problems import Problem, documented
 from freki.serve.requests import Listing, PageListing, UrlListing
 from freki.serve.shapes import model_of
 
@@ -58,7 +57,7 @@ def list_urls(
     job = office.job(caller, id)
     filter_ = read.Filter(
         state=State[wanted.state] if wanted.state else None,
-        reason=_reason(wanted.reason),
+        reason=Reason[wanted.reason] if wanted.reason else None,
         status=_statuses(wanted.status),
         origin=wanted.host,
         depth=wanted.depth,
@@ -231,16 +230,6 @@ def _part(
         if value not in (None, False)
     }
     return json(part(path, list(rows), wanted.limit, query))
-
-
-def _reason(word: str | None) -> Reason | None:
-    if word is None:
-        return None
-    if word not in Reason.__members__:
-        near = next(iter(get_close_matches(word, Reason.__members__, n=1)), None)
-        error = FieldError("reason", "there is no such reason", near)
-        raise Problem("invalid", f"there is no reason {word[:40]!r}", [error])
-    return Reason[word]
 
 
 def _statuses(text: str | None) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 
 class Strict(BaseModel):
@@ -33,10 +33,20 @@ MAX_ITEMS = 1_000
 MAX_TEXT = 2_000
 
 
+def _whole(value: object) -> object:
+    """JSON has one kind of number: 5.0 is 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+AS_WHOLE = BeforeValidator(_whole)
+
+
 def translated(kind: Any) -> Any:
     """A type with msgspec's constraints as one with pydantic's."""
+    if kind is int:
+        return Annotated[int, AS_WHOLE]
     if hasattr(kind, "__metadata__"):
-        inner = translated(kind.__origin__)
+        inner = kind.__origin__ if kind.__origin__ is int else translated(kind.__origin__)
         for meta in kind.__metadata__:
             if isinstance(meta, msgspec.Meta):
                 limits = {
@@ -46,7 +56,8 @@ def translated(kind: Any) -> Any:
                 }
                 pattern = meta.pattern.replace(r"\Z", "$") if meta.pattern else None
                 inner = Annotated[inner, Field(pattern=pattern, **limits)]
-        return inner
+        # Outermost, or the limits would be checked of what it makes, and not be in the document.
+        return Annotated[inner, AS_WHOLE] if kind.__origin__ is int else inner
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return reduce(or_, (translated(part) for part in parts))

@@ -20,8 +20,8 @@ from freki.serve.terms import Terms
 
 # Seconds before a process that died is started again: the first time at once, then longer, and
 # from the beginning once one has lived for a while.
-PAUSES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)
-LIVED = 30.0
+PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0, 5.0)
+LIVED = 10.0
 
 # Seconds that everything has to end.
 LAST_SECONDS = 12.0

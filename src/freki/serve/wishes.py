@@ -11,7 +11,7 @@ from freki.ledger.jobs.orders import Order
 from freki.serve.gate import refuse_private
 from freki.serve.problems import Problem
 from freki.serve.requests import Name, Url, Webhook, hook_of, seeds_of, shown
-from freki.serve.shapes import Strict
+from freki.serve.shapes import AS_WHOLE, Strict
 from freki.serve.terms import Terms
 from freki.url import hostname
 
@@ -47,8 +47,8 @@ class Cookie(Strict):
 class Viewport(Strict):
     """The window a page is seen through, in CSS pixels."""
 
-    width: Annotated[int, Field(ge=100, le=4_000)] = 1280
-    height: Annotated[int, Field(ge=100, le=4_000)] = 800
+    width: Annotated[int, Field(ge=100, le=4_000), AS_WHOLE] = 1280
+    height: Annotated[int, Field(ge=100, le=4_000), AS_WHOLE] = 800
     scale: Annotated[float, Field(ge=0.25, le=4)] = 1.0
     mobile: bool = False
     name: Annotated[str, Field(max_length=60, pattern=r"^[\x20-\x7e]*$")] = ""
@@ -59,9 +59,9 @@ class Looks(Strict):
 
     viewports: Annotated[list[Viewport], Field(min_length=1, max_length=5)] | None = None
     format: Literal["webp", "png", "jpeg", "pdf"] = "webp"
-    quality: Annotated[int, Field(ge=1, le=100)] = 78
+    quality: Annotated[int, Field(ge=1, le=100), AS_WHOLE] = 78
     full_page: bool = False
-    max_height: Annotated[int, Field(ge=100, le=40_000)] = 40_000
+    max_height: Annotated[int, Field(ge=100, le=40_000), AS_WHOLE] = 40_000
     selector: Annotated[Selector | None, Field(description="only this element")] = None
     wait: Literal["settled", "load", "domcontentloaded"] = "settled"
     wait_selector: Annotated[Selector | None, Field(description="until this is there")] = None
@@ -83,6 +83,7 @@ class ScreenshotRequest(Looks):
         int,
         Field(ge=0, le=MOST_LINKS, description="linked pages of the same site, as they come",
               examples=[10]),
+        AS_WHOLE,
     ]  # fmt: skip
     same: Annotated[Literal["site", "host"], Field(description="how far links may lead")] = "site"
     max_age: Annotated[
