@@ -97,7 +97,7 @@ def load(jobs: int) -> None:
     with tempfile.TemporaryDirectory() as folder, site(500) as url:  # noqa: SIM117
         with service(Path(folder) / "data", "--workers", "2") as (client, _):
             for number in range(jobs):
-                wish = {"urls": [f"{url}?start={number}"], "max_pages": 1_000}
+                wish = {"urls": [url], "max_pages": 1_000}
                 client.post("/crawls", json=wish).raise_for_status()
             alive: list[float] = []
             accepted: list[float] = []
@@ -121,7 +121,7 @@ def load(jobs: int) -> None:
 def _accept_more(base: str, url: str, accepted: list[float]) -> None:
     with httpx.Client(base_url=base, timeout=60) as client:
         for number in range(300):
-            wish = {"urls": [f"{url}?more={number}"], "max_pages": 1_000}
+            wish = {"urls": [url], "max_pages": 1_000}
             accepted.append(timed(lambda w=wish: client.post("/crawls", json=w).raise_for_status()))  # type: ignore[misc]
             time.sleep(0.02)
 
