@@ -99,6 +99,28 @@ def test_a_refresh_is_read_as_browsers_read_it(content: str, target: str | None)
 # --- each once, in order ---
 
 
+@pytest.mark.parametrize(
+    ("charset", "href", "url"),
+    [
+        ("windows-1251", "/я?я=я#я", "http://h/%D1%8F?%FF=%FF"),
+        ("shift_jis", "?q=日本", "http://h/a/page?q=%93%FA%96{"),
+        ("gbk", "?q=日", "http://h/a/page?q=%C8%D5"),
+        ("windows-1252", "?q=日é", "http://h/a/page?q=%26%2326085%3B%E9"),
+        ("windows-1252", "x#?é", "http://h/a/x"),
+        ("iso-8859-8-i", "?א", "http://h/a/page?%E0"),
+        ("utf-8", "?q=é", "http://h/a/page?q=%C3%A9"),
+        ("utf-16le", "?q=é", "http://h/a/page?q=%C3%A9"),
+    ],
+)
+def test_the_query_of_a_link_is_spelled_in_the_charset_of_its_page(
+    charset: str, href: str, url: str
+) -> None:
+    codec = charset.removesuffix("-i")
+    body = f"<a href='{href}'>x</a>".encode(codec, "xmlcharrefreplace")
+    response = Response("http://h/a/page", 200, (), body, f"text/html; charset={charset}")
+    assert [link.url for link in extract(response).links] == [url]
+
+
 def test_each_url_comes_once_and_the_first_link_names_it() -> None:
     body = "<a href=/b>first</a><a href=/a>a</a><a href='/b#part'>second</a><a href=//h/b>third</a>"
     assert links(body) == [Link("http://h/b", "first"), Link("http://h/a", "a")]

@@ -17,6 +17,20 @@ _PRESCAN = 1024  # bytes in which a declaration must stand
 _PARAMETER = re.compile(r';\s*+charset\s*+=\s*+["\']?([^;"\']{1,40}+)', re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([!-~]{1,40}?)[\"']")
 _XML_STARTS = (b"<?xml", b"<\0?\0x\0", b"\0<\0?\0x")
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
+_UNICODE = {"UTF-8", "UTF-16LE", "UTF-16BE", "replacement"}  # their queries are UTF-8
+_KEPT = frozenset(range(0x21, 0x7F)) - frozenset(b"\"#<>'")
+
+# What Python calls the charsets whose names it does not know, or means something smaller by.
+_CODECS = {
+    "Shift_JIS": "cp932",
+    "EUC-KR": "cp949",
+    "Big5": "big5hkscs",
+    "ISO-8859-8-I": "iso8859-8",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac_cyrillic",
+}
+
 _MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
@@ -39,6 +53,33 @@ def decode(body: bytes, content_type: str) -> tuple[str, str]:
         name = _sniffed(body, content_type)
     text = body.decode(f"whatwg-{name}")  # a codec that `turbohtml.detect` brings
     return text.removeprefix("\ufeff") if marked else text, name
+
+
+def spelled(href: str, encoding: str | None) -> str:
+    """A link as a page of this charset means it: the letters of its query are the page's bytes.
+
+    WHATWG URL, "percent-encode after encoding": a server that speaks windows-1251 finds nothing
+    for the same word in UTF-8. Paths are UTF-8 on every page.
+    """
+    if encoding is None or encoding in _UNICODE or href.isascii():
+        return href
+    address, mark, fragment = href.partition("#")
+    path, question, query = address.partition("?")
+    if query.isascii():
+        return href
+    codec = _CODECS.get(encoding, encoding)
+    query = _FOREIGN.sub(lambda letters: _escaped(letters[0], codec), query)
+    return f"{path}{question}{query}{mark}{fragment}"
+
+
+def _escaped(letters: str, codec: str) -> str:
+    try:
+        raw = letters.encode(codec)
+    except (UnicodeError, LookupError):
+        if len(letters) > 1:
+            return "".join(_escaped(letter, codec) for letter in letters)
+        return f"%26%23{ord(letters)}%3B"  # what browsers send for a letter the charset has not
+    return "".join(chr(byte) if byte in _KEPT else f"%{byte:02X}" for byte in raw)
 
 
 @lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ from itertools import islice
 
 from turbohtml import Document, Element
 
+from freki.extract.charset import spelled
 from freki.messages import Link, Via
 from freki.url import Joiner, directory, join
 
@@ -43,7 +44,7 @@ def links(document: Document, telling: Iterable[Element], base: str) -> list[Lin
     joined = _directories.joiner(base)
     known = len(joined)
     found: dict[str, Link] = {}
-    for link in _named(telling, base, joined):
+    for link in _named(telling, base, joined, document.encoding):
         # A page is often its own alternate; that it is canonical says more.
         if link.url not in found or link.via == Via.canonical:
             found[link.url] = link
@@ -65,7 +66,9 @@ def collapsed(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[:limit].rstrip()
 
 
-def _named(telling: Iterable[Element], base: str, joined: Joiner) -> Iterator[Link]:
+def _named(
+    telling: Iterable[Element], base: str, joined: Joiner, encoding: str | None
+) -> Iterator[Link]:
     for element in telling:
         match element.tag:
             case "link":
@@ -74,6 +77,7 @@ def _named(telling: Iterable[Element], base: str, joined: Joiner) -> Iterator[Li
                 href, via = _refresh(element), Via.refresh
             case _:
                 href, via = element.attr("src"), Via.frame
+        href = href and spelled(href, encoding)
         if href and (url := joined[href] or join(base, href)):
             yield Link(url, "", _rel(element), via)
 
@@ -115,6 +119,8 @@ def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element
         written.add(href)
         if href[0] == "#":
             continue
+        if not href.isascii():
+            href = spelled(href, document.encoding)  # noqa: PLW2901 - the same link
         url = joined[href]
         if url == "":
             url = join(base, href)
