@@ -120,7 +120,7 @@ def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element
         if href[0] == "#":
             continue
         if not href.isascii():
-            href = spelled(href, document.encoding)  # noqa: PLW2901 - the same link
+            href = spelled(href, document.encoding)
         url = joined[href]
         if url == "":
             url = join(base, href)
