@@ -29,6 +29,9 @@ def ask(curl: pycurl.Curl, claim: Claim, standard: Sequence[str]) -> None:
     curl.setopt(pycurl.HTTPHEADER, headers(request, standard))
     if claim.proxy:
         curl.setopt(pycurl.PROXY, claim.proxy)
+    if claim.proxy.startswith("http") and claim.url.startswith("http:"):
+        # RFC 9112 3.2.2: such a proxy is told the whole address; the others make a tunnel.
+        curl.setopt(pycurl.REQUEST_TARGET, claim.url)
 
 
 def plain(curl: pycurl.Curl, standard: Sequence[str]) -> None:
