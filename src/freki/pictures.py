@@ -35,6 +35,11 @@ class Viewport(Struct, frozen=True, kw_only=True):
     agent: str = ""  # how it names itself; empty is the browser's own word
     name: str = ""  # of the device, where it is one
 
+    @property
+    def is_plain(self) -> bool:
+        """A window and no more: nothing has to be pretended."""
+        return self.scale == 1 and not self.mobile and not self.agent
+
 
 class Cookie(Struct, frozen=True, kw_only=True):
     """A cookie that a visit brings along; without a domain, for the host of its URL."""

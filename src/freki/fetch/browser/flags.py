@@ -7,6 +7,8 @@ _OFF = (
     "Translate", "OptimizationHints", "MediaRouter", "DialMediaRouteProvider", "HttpsUpgrades",
     "InterestFeedContentSuggestions", "AutofillServerCommunication", "PaintHolding",
     "DestroyProfileOnBrowserClose", "AcceptCHFrame",
+    # What is kept ready for a page that will never come: the next job has a context of its own.
+    "SpareRendererForSitePerProcess", "BackForwardCache", "Prerender2",
 )  # fmt: skip
 
 # Each with what it is for; site isolation and the sandbox stay as they are.

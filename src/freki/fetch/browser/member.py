@@ -11,6 +11,7 @@ from freki.fetch.browser.cdp import Gone, Refused
 from freki.fetch.browser.process import Chromium
 from freki.fetch.browser.tab import Tab
 from freki.messages import Reason
+from freki.pictures import Viewport
 
 # Of the memory a browser may have: when it is worn, and when one page of it is ended alone.
 WORN_SHARE = 0.6
@@ -46,8 +47,11 @@ class Member:
     def dead(self) -> bool:
         return self.browser.cdp.gone.is_set()
 
-    async def open(self) -> Tab:
-        tab = await Tab.open(self.browser.cdp, self._know)
+    async def open(self, window: Viewport) -> Tab:
+        """A blank page as large as this."""
+        tab = await Tab.open(self.browser.cdp, self._know, window)
+        if not self.browser.is_shell or not window.is_plain:
+            tab.emulate(window)
         self.tabs[tab.target] = tab
         return tab
 

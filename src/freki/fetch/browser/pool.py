@@ -145,7 +145,7 @@ class Pool:
         """One visit in a browser that was taken; it is given back when the page is closed."""
         tab = None
         try:
-            tab = await member.open()
+            tab = await member.open(shot.viewports[0])
             return await visit(tab, shot, self._explain, queue)
         except (Gone, Refused, TimeoutError) as error:
             if not member.dead:

@@ -70,6 +70,7 @@ class Chromium:
     def __init__(self, folder: Path, lock: FileIO, group: memory.Group) -> None:
         self.cdp: Cdp
         self.version = Version()
+        self.is_shell = False
         self.most = 0  # bytes it may have
         self._killed = 0  # processes of it that took too much memory
         self._folder = folder
@@ -90,6 +91,7 @@ class Chromium:
         folder, lock = _folder()
         browser = cls(folder, lock, memory.Group(folder.name.removeprefix(_MARK), terms.memory))
         browser.most = terms.memory
+        browser.is_shell = terms.found.is_shell
         try:
             await browser._start(terms)
         except BaseException:

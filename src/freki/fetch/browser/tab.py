@@ -97,7 +97,7 @@ class Tab:
         return len(self._under_way)
 
     @classmethod
-    async def open(cls, cdp: Cdp, known: Callable[[Self], None]) -> Self:
+    async def open(cls, cdp: Cdp, known: Callable[[Self], None], window: Viewport) -> Self:
         """A blank page in a new context, which shares nothing with any other.
 
         `known` is told as soon as the context is there: the browser speaks of it before we have
@@ -109,13 +109,13 @@ class Tab:
         tab = cls(cdp, made.browser_context_id)
         known(tab)
         try:
-            await tab._open()
+            await tab._open(window)
         except BaseException:
             cdp.send("Target.disposeBrowserContext", browserContextId=tab.context)
             raise
         return tab
 
-    async def _open(self) -> None:
+    async def _open(self, window: Viewport) -> None:
         self._cdp.send(
             "Browser.setDownloadBehavior",
             behavior="deny",
@@ -128,6 +128,8 @@ class Tab:
             within=SOON,
             url="about:blank",
             browserContextId=self.context,
+            width=window.width,
+            height=window.height,
         )
         self.target = target.target_id
         attached = await self._cdp.ask(

@@ -157,7 +157,6 @@ async def _visit(tab: Tab, shot: Shot, clock: _Clock) -> Seen:
 def _prepare(tab: Tab, shot: Shot) -> None:
     """Everything that must be set before the first request; one round trip for all of it."""
     tab.send("Runtime.enable")
-    tab.emulate(shot.viewports[0])
     scheme = {"name": "prefers-color-scheme", "value": "dark" if shot.dark else "light"}
     still = {"name": "prefers-reduced-motion", "value": "reduce"}
     tab.send("Emulation.setEmulatedMedia", features=[scheme, still])
