@@ -219,6 +219,54 @@ def test_without_the_guard_it_is_led_everywhere(tmp_path: Path) -> None:
     assert any(WORD in body for body in bodies)
 
 
+def test_no_proxy_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def attempt() -> tuple[dict[str, list[str]], dict[str, Response | Failure]]:
+        async with secret(["proxy"]) as judge, scripted({"/": page()}, ATTACKER) as site:
+            for name in ("http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"):
+                monkeypatch.setenv(name, f"http://127.0.0.1:{judge.ports['proxy']}")
+            return judge.hits, await fetched({"page": f"{site.url}/"}, GUARDED)
+
+    hits, answers = asyncio.run(attempt())
+    assert hits == {}
+    assert isinstance(answers["page"], Response)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "[::ffff:127.0.0.1]", "localhost", "169.254.169.254"]
+)
+def test_a_proxy_is_not_asked_to_go_where_we_must_not(host: str) -> None:
+    async def attempt() -> tuple[list[str], Response | Failure]:
+        async with scripted({}, ATTACKER) as way_out:
+            http = Http(GUARDED, "Freki/0", per_host=4)
+            claim = Claim(1, 1, f"http://{host}/", 0, proxy=way_out.url)
+            try:
+                return way_out.asked, await http.fetch(claim)
+            finally:
+                http.close()
+
+    asked, got = asyncio.run(attempt())
+    assert asked == []
+    assert isinstance(got, Failure)
+    assert got.reason is Reason.blocked_address
+
+
+def test_a_proxy_inside_is_not_reached_unless_it_is_named() -> None:
+    async def attempt() -> tuple[dict[str, list[str]], Response | Failure]:
+        async with secret(["proxy"]) as judge:
+            http = Http(GUARDED, "Freki/0", per_host=4, resolve=lambda _: [ATTACKER])
+            proxy_url = f"http://127.0.0.1:{judge.ports['proxy']}"
+            try:
+                got = await http.fetch(Claim(1, 1, "http://a.example/", 0, proxy=proxy_url))
+            finally:
+                http.close()
+            return judge.hits, got
+
+    hits, got = asyncio.run(attempt())
+    assert hits == {}
+    assert isinstance(got, Failure)
+    assert got.reason is Reason.blocked_address
+
+
 # --- by what a name server says ---
 
 
@@ -256,3 +304,13 @@ def test_a_name_that_changes_its_mind_gets_nobody_inside(rounds: tuple[list[str]
             return judge.hits
 
     assert asyncio.run(attempt()) == {}
+
+
+def test_without_the_guard_a_name_leads_inside() -> None:
+    async def attempt() -> dict[str, list[str]]:
+        async with secret(["rebinding"]) as judge:
+            url = f"http://r.example:{judge.ports['rebinding']}/"
+            await fetched({"page": url}, OPEN, answering(["127.0.0.1"]))
+            return judge.hits
+
+    assert set(asyncio.run(attempt())) == {"rebinding"}

@@ -114,7 +114,10 @@ class Http:
 
     async def fetch(self, claim: Claim) -> Response | Failure:
         host = hostname(claim.url)
-        if is_address(host) or claim.proxy:  # a proxy asks for the address itself
+        if claim.proxy:
+            failure = await self._barred(claim, host)
+            return failure or await self._transfer(claim, [], 0.0)
+        if is_address(host):
             return await self._transfer(claim, [], 0.0)
         asked_at = self._loop.time()
         addresses = self._names.recall(host)
@@ -125,6 +128,20 @@ class Http:
             timings = Timings(dns=looked_up, total=looked_up)
             return Failure(addresses.reason, addresses.detail, timings)
         return await self._transfer(claim, addresses, looked_up)
+
+    async def _barred(self, claim: Claim, host: str) -> Failure | None:
+        """Why a proxy is not asked: it would go where we must not.
+
+        It asks for the address itself, so names are only looked at where private addresses are
+        refused; elsewhere it may know names that we do not.
+        """
+        if is_address(host):
+            refusal = self._egress.refusal(host.strip("[]"), port_of(claim.url))
+            return Failure(Reason.blocked_address, f"{host}: {refusal}") if refusal else None
+        if self._settings.allow_private:
+            return None
+        found = self._names.recall(host) or await self._names.ask(host)
+        return found if isinstance(found, Failure) else None
 
     async def _transfer(
         self, claim: Claim, addresses: list[str], looked_up: float
