@@ -13,11 +13,13 @@ from freki.ledger.statements import statements
 
 MARK = re.compile(r"%\((\w+)\)s")
 SQL = files("freki.ledger") / "sql"
+# The service keeps its jobs in a file of its own.
+OF_FILES = {"jobs.sql"}
 FILES = sorted(
     str(file).removeprefix(f"{SQL}/")
     for folder in (SQL, SQL / "postgres")
     for file in folder.iterdir()
-    if file.name.endswith(".sql") and not file.name.startswith("schema")
+    if file.name.endswith(".sql") and "schema" not in file.name and file.name not in OF_FILES
 )
 
 
