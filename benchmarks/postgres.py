@@ -199,7 +199,7 @@ def claims(server: PostgresServer, hosts: int) -> list[str]:
         for start in range(0, hosts, 1000):
             found = [
                 Discovery(f"https://host-{host}.example/{page}", 1, 1)
-                for host in range(start, min(start + 1000, hosts)) for page in range(10)
+                for host in range(start, min(start + 1000, hosts)) for page in range(3)
             ]  # fmt: skip
             ledger.commit(joined, Batch(0.0, discoveries=found))
         lines += [claims_of(ledger, joined, size, hosts) for size in (1, 10, 100)]

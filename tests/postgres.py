@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -36,8 +36,11 @@ log_line_prefix = '%m %p '
 class PostgresServer:
     """A cluster of databases that can be stopped, restarted and looked into."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.port = port
+    def __init__(
+        self, folder: Path, port: int, host: str = "127.0.0.1", through: Sequence[str] = ()
+    ) -> None:
+        self.host, self.port = host, port
+        self._through = through
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._names = count()
@@ -51,8 +54,8 @@ class PostgresServer:
         log = (self._folder / "log").open("ab")
         with log:
             self._process = subprocess.Popen(
-                [program("postgres"), "-D", self._folder / "data"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=_user(), group=_user(),
+                [*self._through, *_as_nobody(), program("postgres"), "-D", self._folder / "data"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -74,7 +77,7 @@ class PostgresServer:
 
     def ask(self, statement: str, *parameters: object, database: str = "postgres") -> list[object]:
         """The first column of what an administrator is told."""
-        address = f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
+        address = f"postgresql://{USER}@{self.host}:{self.port}/{database}"
         with closing(psycopg.connect(address, password=PASSWORD, autocommit=True)) as line:
             rows = line.execute(statement.encode(), parameters)
             return [row[0] for row in rows] if rows.description else []
@@ -93,12 +96,14 @@ class PostgresServer:
 
     def address(self, database: str, *, password: str | None = PASSWORD) -> Address:
         secret = "" if password is None else ":" + password.replace("@", "%40").replace("/", "%2F")
-        return Address(f"postgresql://{USER}{secret}@127.0.0.1:{self.port}/{database}")
+        return Address(f"postgresql://{USER}{secret}@{self.host}:{self.port}/{database}")
 
 
 @contextmanager
-def running_server(settings: str = "") -> Iterator[PostgresServer]:
-    """A fresh server; all of it is gone afterwards."""
+def running_server(
+    settings: str = "", host: str = "127.0.0.1", through: Sequence[str] = ()
+) -> Iterator[PostgresServer]:
+    """A fresh server, started by what comes before its command; all of it is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="freki-postgres-") as name:
         folder = Path(name)
         if (user := _user()) is not None:
@@ -114,7 +119,9 @@ def running_server(settings: str = "") -> Iterator[PostgresServer]:
         port = free_port()
         with (folder / "data" / "postgresql.conf").open("a") as configuration:
             configuration.write(f"{SETTINGS}port = {port}\n{settings}\n")
-        server = PostgresServer(folder, port)
+        with (folder / "data" / "pg_hba.conf").open("a") as access:
+            access.write("host all all 10.0.0.0/8 scram-sha-256\n")
+        server = PostgresServer(folder, port, host, through)
         server.start()
         try:
             yield server
@@ -133,6 +140,12 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
         return port
+
+
+def _as_nobody() -> list[str]:
+    if (user := _user()) is None:
+        return []
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
 def _user() -> int | None:

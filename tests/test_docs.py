@@ -33,7 +33,7 @@ DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "ARCHITECTURE.md", CHECKOUT / "CHANGELOG.md", *DOCS]
 
 # Of ./test and of the benchmarks, which are no commands of Freki.
-OTHER_OPTIONS = {"--kills", "--quick", "--write"}
+OTHER_OPTIONS = {"--kills", "--quick", "--scale", "--schema", "--write"}
 
 # What this machine, and nobody else's, has.
 MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:home|root|tmp|work|mnt|Users|opt|var)/")

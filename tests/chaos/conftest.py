@@ -33,6 +33,7 @@ class Scale(NamedTuple):
     known: int = 20_000  # URLs of a large store
     flips: int = 12
     lease: float = 1.0
+    cut: float = 4.0
 
 
 LONG = Scale(
@@ -46,6 +47,7 @@ LONG = Scale(
     known=1_000_000,
     flips=1000,
     lease=3.0,
+    cut=60.0,
 )
 
 
