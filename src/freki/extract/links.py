@@ -48,12 +48,10 @@ def links(document: Document, telling: Iterable[Element], base: str) -> list[Lin
         # A page is often its own alternate; that it is canonical says more.
         if link.url not in found or link.via == Via.canonical:
             found[link.url] = link
-    anchors = _anchors(document, base, joined)
-    found |= {
-        url: Link(url, _text(anchor), _rel(anchor))
-        for url, anchor in anchors.items()
-        if url not in found
-    }
+    for url, anchor in _anchors(document, base, joined).items():
+        if url not in found:
+            rel = anchor.attr("rel")
+            found[url] = Link(url, _text(anchor), _relations(rel) if rel else "")
     _directories.grew(len(joined) - known)
     return list(found.values())
 
@@ -110,14 +108,14 @@ def refresh_target(text: str) -> str | None:
 def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element]:
     """The first anchor of each URL."""
     most = min(_MAX_ANCHORS, _MAX_INHERITED // len(base))
-    written = {""}
+    written: dict[str | None, Element] = {}
     first: dict[str, Element] = {}
     for anchor in islice(document.iter_elements(("a", "area")), most):
         href = anchor.attr("href")
-        if href is None or href in written:
+        if href in written:
             continue
-        written.add(href)
-        if href[0] == "#":
+        written[href] = anchor
+        if not href or href[0] == "#":
             continue
         if not href.isascii():
             href = spelled(href, document.encoding)
@@ -140,6 +138,8 @@ def _text(anchor: Element) -> str:
     text = anchor.text
     if "{" in text:  # the style of a drawing is text as well; this way of reading leaves it out
         text = anchor.to_text()
+    if len(text) <= _MAX_TEXT and (words := text.split()):  # nearly always
+        return " ".join(words)
     return collapsed(text, _MAX_TEXT) or _attribute(anchor, "title") or _picture(anchor)
 
 
@@ -153,8 +153,11 @@ def _attribute(element: Element, name: str) -> str:
 
 
 def _rel(element: Element) -> str:
-    rel = element.attr("rel")
-    return " ".join(rel[:_MAX_REL].lower().split()) if rel else ""
+    return _relations(element.attr("rel") or "")
+
+
+def _relations(rel: str) -> str:
+    return " ".join(rel[:_MAX_REL].lower().split())
 
 
 class _Directories:
