@@ -38,6 +38,7 @@ LONG_FILES: dict[str, str] = {}
 TASKS_WITHOUT_A_GROUP = {
     "api.py": "a generator is closed by any task, and a TaskGroup must be left by its own",
     "cli/crawl.py": "Ctrl-C cancels the crawl, and not the command that sums it up",
+    "fetch/rendered.py": "a pool of browsers is left by the task that entered it",
     "spider/batch.py": "stands around a generator, as api.py; ends them itself",
 }
 QUEUES_WITHOUT_A_LIMIT = {

@@ -1,6 +1,6 @@
 """A site by Scrapy: every link that stays on the host, a row of JSON for each page.
 
-python scrapy_site.py URL OUTPUT [fields]
+python scrapy_site.py URL OUTPUT [fields [PAGES]]
 """
 
 import sys
@@ -43,6 +43,7 @@ process = CrawlerProcess(
         "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
         "DOWNLOAD_DELAY": 0,
         "LOG_LEVEL": "ERROR",
+        "CLOSESPIDER_PAGECOUNT": int(FIELDS[1]) if FIELDS[1:] else 0,
         "ROBOTSTXT_OBEY": True,
         "TELNETCONSOLE_ENABLED": False,
         "FEEDS": {OUTPUT: {"format": "jsonlines"}},

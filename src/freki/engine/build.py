@@ -31,6 +31,7 @@ from freki.extract.text import text_of
 from freki.fetch.cache import Cache
 from freki.fetch.http import Http
 from freki.fetch.middleware import compose, keeping_cookies, with_deadline
+from freki.fetch.rendered import Browsers, by_browser
 from freki.ledger.buffered import Buffered
 from freki.ledger.crawls import Crawl, cookies_of, keep_cookies, start_pages
 from freki.ledger.database import Database
@@ -101,8 +102,11 @@ async def worker(
     with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
         loop = asyncio.get_running_loop()
         deadline = with_deadline(settings.fetching.timeout + GRACE)
-        jar = _jar(http, db, crawl, thread) if program.explore is not None else []
-        fetch = compose(http.fetch, *jar, *program.around, *cache(settings), deadline)
+        browsers = Browsers(settings.fetching, polite.full_agent)
+        further = (
+            _of_programs(http, db, crawl, thread, browsers) if program.explore is not None else []
+        )
+        fetch = compose(http.fetch, *program.around, *further, *cache(settings), deadline)
         ledger = await loop.run_in_executor(
             thread, ledger_of, db, str(store), crawl.id, terms(settings, lease)
         )
@@ -133,7 +137,7 @@ async def worker(
         async def ask(question: Callable[..., object], *more: object) -> object:
             return await loop.run_in_executor(thread, question, db, crawl.id, *more)
 
-        async with program.beside(ask) if program.beside else nullcontext():
+        async with browsers, program.beside(ask) if program.beside else nullcontext():
             yield _worker(steps, settings, lease), pulse
 
 
@@ -143,15 +147,18 @@ def cache(settings: Settings) -> list[Middleware]:
     return [Cache(Path(folder), always)] if folder else []
 
 
-def _jar(http: Http, db: Database, crawl: Crawl, thread: Executor) -> list[Middleware]:
-    """The cookies of a program's crawl are those it had, and are kept."""
+def _of_programs(
+    http: Http, db: Database, crawl: Crawl, thread: Executor, browsers: Browsers
+) -> list[Middleware]:
+    """What only programs need: cookies that are kept, and browsers for who asks for them."""
     http.take_cookies(cookies_of(db, crawl.id))
 
     async def keep(lines: list[str]) -> None:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(thread, keep_cookies, db, crawl.id, lines)
 
-    return [keeping_cookies(http.cookies, keep)]
+    seconds = crawl.settings.fetching.timeout
+    return [keeping_cookies(http.cookies, keep), by_browser(browsers.render, seconds)]
 
 
 def crew_size(settings: Settings) -> int | None:
