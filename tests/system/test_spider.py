@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from tests.background import background
 from tests.command import ended, freki, start
+from tests.system.scripted import answer, scripted
 
 from freki.ledger import crawls, read
 from freki.ledger.check import findings
@@ -206,6 +207,60 @@ def test_a_dead_proxy_is_told_and_blames_no_host(tmp_path: Path) -> None:
         assert run.code == 7
         assert f"The start URL {shop.url} gave no page (proxy: http://127.0.0.1:1025:" in run.out
         assert not shop.asked
+
+
+SCRIPTED = b"<h1>empty</h1><script>document.querySelector('h1').textContent = 'made'</script>"
+
+
+def test_a_page_that_scripts_make_is_made_by_a_browser(tmp_path: Path) -> None:
+    text = (
+        "import freki\nclass A(freki.Spider):\n  start = ['SHOP:']\n"
+        "  def parse(self, page):\n    yield {'h1': page.css('h1').text}\n"
+        "    yield page.request('/seen', self.seen, render=True)\n"
+        "  def seen(self, page): return {'h1': page.css('h1').text}\n"
+    )
+    answers = dict.fromkeys(("/", "/seen"), answer(200, SCRIPTED, content_type="text/html"))
+    with background(scripted(answers)) as site:
+        spider = written(tmp_path, text, f"{site.url}/")
+        store = tmp_path / "freki.db"
+        words = ("--store", store, "--delay", "0", "--ignore-robots", "--quiet")
+        assert freki("crawl", "--spider", spider, *words).code == 0
+    items, _ = stored(store)
+    assert items == [{"h1": "empty"}, {"h1": "made"}]
+
+
+def test_a_page_that_broke_the_spider_is_fetched_again_when_it_is_mended(tmp_path: Path) -> None:
+    text = (
+        "import freki\nclass A(freki.Spider):\n  start = ['SHOP:book/1', 'SHOP:book/2']\n"
+        "  def parse(self, page):\n    if BROKEN and page.url[-1] == '2': 1 / 0\n"
+        "    yield {'h1': page.css('h1').text}\n"
+    )
+    with background(serve()) as shop:
+        words = ("--store", tmp_path / "freki.db", "--delay", "0")
+        spider = written(tmp_path, text.replace("BROKEN", "True"), shop.url)
+        run = freki("crawl", "--spider", spider, *words)
+        assert "1 page broke the program: freki urls a --reason crash" in run.out
+        told = freki("explain", f"{shop.url}book/2", "--store", tmp_path / "freki.db")
+        assert "ZeroDivisionError" in told.out
+        assert freki("retry", "--reason", "crash", "--store", tmp_path / "freki.db").code == 0
+        spider = written(tmp_path, text.replace("BROKEN", "False"), shop.url)
+        assert freki("crawl", "--spider", spider, *words, "--quiet").code == 0
+    items, _ = stored(tmp_path / "freki.db")
+    assert items == [{"h1": "Emma"}, {"h1": "Persuasion"}]
+
+
+def test_a_form_that_was_sent_can_be_explained(tmp_path: Path) -> None:
+    store = tmp_path / "freki.db"
+    with background(serve()) as shop:
+        spider = written(tmp_path, SPIDER, shop.url)
+        words = ("--store", store, "--delay", "0", "--quiet")
+        assert freki("crawl", "--spider", spider, *words).code == 0
+        lines = freki("urls", "--store", store, "--format", "jsonl", "--status", "303").out
+        url = msgspec.json.decode(lines)["url"]
+        assert "login#post-" in url
+        told = freki("explain", url, "--store", store)
+        assert told.code == 0
+        assert "status 303" in told.out or "redirect" in told.out
 
 
 def test_an_item_that_breaks_a_pipeline_is_in_the_summary(tmp_path: Path) -> None:

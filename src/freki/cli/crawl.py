@@ -330,7 +330,7 @@ def _summary(
         lines.append(items)
     lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
     store = "" if arguments.store == DEFAULT_STORE else f" --store {quote(str(arguments.store))}"
-    name = quote(crawl.name)
+    name, what = quote(crawl.name), "items" if crawl.program else "pages"
     if sums.reasons.get("refused", {}).get("trap"):
         named = ", ".join(f"{trap} {count:,}" for trap, count in read.traps(db, crawl.id).items())
         lines.append(f"Traps that were not followed further: {named}.")
@@ -339,7 +339,7 @@ def _summary(
     elif crawl.status == "limited":
         lines.append("A limit was reached; the same command with a higher one continues.")
     lines.append(
-        f"Kept in {arguments.store}. More: freki pages {name}{store}, freki urls {name}{store}"
+        f"Kept in {arguments.store}. More: freki {what} {name}{store}, freki urls {name}{store}"
     )
     return "\n".join(lines)
 

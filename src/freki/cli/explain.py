@@ -29,9 +29,12 @@ MEANING = {
 def run(command: str, words: list[str]) -> int:
     """Exits with 0 if the URL is known, and with 1 if it is not."""
     arguments = parser(command).parse_args(words)
-    url = parse(arguments.url)
+    # What is behind the # tells requests to one address apart; links have nothing there.
+    address, _, mark = arguments.url.partition("#")
+    url = parse(address)
     with closing(read_store(arguments.store)) as db, legible(str(arguments.store)):
-        known = list(stories(db, url))
+        known = list(stories(db, f"{url}#{mark}")) if mark else []
+        known = known or list(stories(db, url))
         near = [] if known else alike(db, url)
     if arguments.json:
         for story in known:

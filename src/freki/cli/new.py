@@ -15,15 +15,16 @@ START = "https://example.com/"
 
 NEXT = """\
 {folder}/
-  {module}.py         the spider: where it starts, what it takes out of pages
-  test_{module}.py    its test, against the page in pages/
-  pages/              saved pages; freki save URL pages/NAME.page adds one
+  {module}.py: the spider: where it starts, what it takes out of pages
+  test_{module}.py: its test, against the page in pages/
+  pages/: saved pages; freki save URL pages/NAME.page adds one
 
-cd {folder}
-python -m pytest                       does the test pass?
-freki shell {url}    try selectors on a page
-freki crawl --spider {module}.py       crawl
-freki items                            what was found"""
+Next:
+  cd {folder}
+  python -m pytest
+  freki shell {url}
+  freki crawl --spider {module}.py
+  freki items"""
 
 
 def run(command: str, words: list[str]) -> int:
