@@ -7,7 +7,9 @@ from tests.command import call, freki
 
 from freki.cli.doctor import Finding
 
-SUBJECTS = ["Python", "libcurl", "SQLite", "event loop", "host names", "open files", "room"]
+SUBJECTS = ["Python", "libcurl", "SQLite", "event loop", "host names", "open files", "room",
+    "browser", "fonts",
+]  # fmt: skip
 
 
 def test_it_looks_at_everything_a_crawl_needs(store: Path) -> None:

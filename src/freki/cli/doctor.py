@@ -5,10 +5,13 @@ import resource
 import shutil
 import socket
 import sqlite3
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from freki.cli.options import Parser, add_store
+from freki.fetch.browser.find import INSTALL, all_of
 
 # Below this many open files a crawl of many hosts runs into the limit.
 FILES_WANTED = 1024
@@ -37,6 +40,8 @@ def run(command: str, words: list[str]) -> int:
         _names(),
         _files(),
         _room(arguments.store),
+        _browser(),
+        _fonts(),
     ]
     for finding in findings:
         mark = "ok" if finding.is_good else "--"
@@ -105,3 +110,40 @@ def _room(store: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     advice = "" if free > ROOM_WANTED else "a crawl needs more; free some, or use --keep none"
     return Finding("room", f"{free / 1e9:.1f} GB free in {folder}", advice)
+
+
+def _browser() -> Finding:
+    found = all_of(Path.home())
+    missing = [name for name in ("PIL",) if find_spec(name) is None]
+    if missing:
+        return Finding("browser", "Pillow is missing", "pip install 'freki[browser]'")
+    if not found:
+        return Finding("browser", "none", f"pictures and --render need one: {INSTALL}")
+    if not found[0].is_shell:
+        advice = "apt-get install chromium-headless-shell gives one that opens pages faster"
+        return Finding("browser", str(found[0].path), advice)
+    return Finding("browser", str(found[0].path))
+
+
+def _fonts() -> Finding:
+    """Scripts that most pages need; without them, pictures show empty boxes."""
+    folders = [Path("/usr/share/fonts"), Path("/usr/local/share/fonts")]
+    names = {path.name.lower() for folder in folders for path in folder.rglob("*.?t?")}
+    lacks = [
+        what
+        for what, words in _FONTS.items()
+        if not any(word in name for word in words for name in names)
+    ]
+    if sys.platform != "linux" or not lacks:
+        return Finding("fonts", "for most scripts")
+    return Finding(
+        "fonts",
+        f"none for {', '.join(lacks)}",
+        "apt-get install fonts-noto-cjk fonts-noto-color-emoji fonts-liberation",
+    )
+
+
+_FONTS = {
+    "Chinese, Japanese and Korean": ("cjk", "wqy", "takao", "nanum"),
+    "emoji": ("emoji",),
+}

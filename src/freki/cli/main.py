@@ -37,6 +37,7 @@ COMMANDS = {
     "shell": ("freki.cli.page", "one page, to try out selectors on it"),
     "save": ("freki.cli.page", "one page, saved for the tests of a spider"),
     "robots": ("freki.cli.robots", "which rule of a robots.txt decides about a URL"),
+    "shot": ("freki.cli.shot", "pictures of pages, as people see them"),
     "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),
     "doctor": ("freki.cli.doctor", "what this machine has and lacks"),
     "completion": ("freki.cli.completion", "completion for bash, zsh or fish"),

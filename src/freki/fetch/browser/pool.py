@@ -55,6 +55,10 @@ class Size(Struct, frozen=True, kw_only=True):
     seconds: float = MOST_SECONDS
     patience: float = 600.0
 
+    def for_jobs(self, jobs: int) -> "Size":
+        """No more browsers than so many jobs keep busy."""
+        return msgspec.structs.replace(self, browsers=max(1, min(self.browsers, -(-jobs // 2))))
+
 
 class Statistics(Struct, frozen=True, kw_only=True):
     """What a pool has done and has."""
@@ -284,11 +288,21 @@ async def pool(
     terms: Terms, size: Size, egress: Egress, limits: Limits | None = None
 ) -> AsyncIterator[Pool]:
     """A pool, warm, whose browsers reach what `egress` lets them; all of it ends with the block."""
-    async with proxy(egress, limits) as way_out, asyncio.TaskGroup() as tasks:
-        led = msgspec.structs.replace(terms, network=tuple(way_out.flags))
-        made = Pool(led, size, tasks, way_out.failure)
-        await made.open()
-        try:
-            yield made
-        finally:
-            await made.close()
+    try:
+        async with proxy(egress, limits) as way_out, asyncio.TaskGroup() as tasks:
+            led = msgspec.structs.replace(terms, network=tuple(way_out.flags))
+            made = Pool(led, size, tasks, way_out.failure)
+            await made.open()
+            try:
+                yield made
+            finally:
+                await made.close()
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+
+
+def _first(errors: BaseException) -> BaseException:
+    """What failed first; the rest was cancelled because of it."""
+    while isinstance(errors, BaseExceptionGroup):
+        errors = errors.exceptions[0]
+    return errors
