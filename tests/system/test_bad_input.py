@@ -143,7 +143,9 @@ def test_a_store_that_may_not_be_written_is_told(site: Site, store: Path) -> Non
     # Root may write everywhere, unless it gives that up.
     bound = (needs("setpriv"), "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
     run = call(*words, before=bound)
+    look = call("pages", "--store", store, "--format", "jsonl", before=bound)
     store.parent.chmod(0o755)
+    assert (look.code, len(look.out.splitlines())) == (0, 1)  # what is finished can be read
     assert (run.code, run.out) == (3, "")
     assert "check the path and its permissions" in run.err
     assert "Traceback" not in run.err

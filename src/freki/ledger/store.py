@@ -1,5 +1,6 @@
 """Opening a store: one of a version we know, or a clear error and nothing touched."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -170,7 +171,7 @@ def _read_file(path: Path) -> sqlite3.Connection:
     with _opening(str(path)):
         _refuse_nothing(path)
         _refuse_foreign_files(path)
-        db = _connect(f"file:{_quoted(path)}?mode=ro")
+        db = _connect(f"file:{_quoted(path)}?mode=ro{_alone(path)}")
         _looked_at.add(_identity(path))
         try:
             _refuse_older(_check_version(db, path), path)
@@ -178,6 +179,16 @@ def _read_file(path: Path) -> sqlite3.Connection:
             db.close()
             raise
     return db
+
+
+def _alone(path: Path) -> str:
+    """What SQLite must be told to read a store where it may make no files beside it.
+
+    It is true only of a store that nobody writes: in a folder that is closed to us somebody else
+    may, but then the log of what he writes lies there.
+    """
+    closed = not os.access(path.parent, os.W_OK)
+    return "&immutable=1" if closed and not path.with_name(f"{path.name}-wal").exists() else ""
 
 
 def describes_ours(db: sqlite3.Connection) -> bool:
