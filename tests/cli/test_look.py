@@ -161,6 +161,14 @@ def test_all_formats_tell_the_same_of_every_url(crawled: Path) -> None:
     assert [row["status"] for row in as_csv] == [str(row["status"] or "") for row in told]
 
 
+def test_status_names_the_other_crawls_of_a_store(store: Path) -> None:
+    with background(scripted({})) as site:
+        for name in ("one", "two", "three"):
+            freki("crawl", "--store", store, "--quiet", "--name", name, f"{site.url}/")
+    assert "other crawls in this store: two, one\n" in freki("status", "--store", store).out
+    assert "other crawls" not in freki("status", "--store", store, "--json").out
+
+
 def test_status_counts_what_urls_lists(crawled: Path) -> None:
     status = freki("status", "--store", crawled, "--json").json
     listed = urls(crawled)

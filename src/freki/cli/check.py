@@ -37,7 +37,10 @@ def parser(command: str) -> Parser:
     made = Parser(
         command, "Looks whether a store keeps its promises: structure, sums, digests.", EXAMPLES
     )
-    made.add_argument("store", nargs="?", type=place, default=DEFAULT_STORE, metavar="STORE")
+    made.add_argument(
+        "store", nargs="?", type=place, default=DEFAULT_STORE, metavar="STORE",
+        help=f"a file, or postgresql://USER@HOST/DATABASE (default: {DEFAULT_STORE})",
+    )  # fmt: skip
     made.add_argument("--repair", action="store_true", help="mend what can be mended")
     return made
 

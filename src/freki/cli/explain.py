@@ -57,7 +57,7 @@ def parser(command: str) -> Parser:
         "  freki explain https://example.com/missing.html\n"
         "  freki explain URL --json | jq .attempts",
     )
-    made.add_argument("url", metavar="URL")
+    made.add_argument("url", metavar="URL", help="known or not")
     add_store(made)
     made.add_argument("--json", action="store_true", help="one JSON object for each run of a crawl")
     return made

@@ -39,6 +39,9 @@ EXAMPLES = {
 }
 TABLE_ROWS = 100
 
+# Names of other crawls, below the sums of one.
+SHOWN = 8
+
 
 def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
@@ -120,6 +123,9 @@ def _status(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) ->
     if waiting := [host for host in hosts if host.waiting]:
         print("\nhosts with most to do")
         write(waiting, ("waiting", "delay", "failures", "host"), "table")
+    if others := [harmless(name) for name in crawls.names(db) if name != crawl.name]:
+        more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
+        print(f"\nother crawls in this store: {', '.join(others[:SHOWN])}{more}")
 
 
 def sums_table(sums: read.Status) -> str:

@@ -21,6 +21,18 @@ PARTS = {
 DEFAULT_STORE = Path("freki.db")
 
 
+# What a text is, where that is not for the help to say.
+_METAVARS = {
+    "include": "PATTERN",
+    "exclude": "PATTERN",
+    "types": "TYPE",
+    "cache": "FOLDER",
+    "allow_address": "NETWORK",
+    "proxy": "URL",
+    "workers": "N|auto",
+}
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that names the nearest option for one it does not know."""
 
@@ -74,20 +86,24 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _add(group: argparse._ArgumentGroup, option: Option) -> None:
     kind = _plain(option.type)
-    shown = "" if option.default in (None, False, True, ()) else f" (default: {option.default})"
+    shown = "" if option.default in (None, False, ()) else f" (default: {option.default})"
+    shown = " (default: on)" if option.default is True else shown
     text = f"{option.help}{shown}".replace("%", "%%")
     if kind is bool:
         # Both ways: a crawl that is continued keeps what it was told before.
         group.add_argument(option.flag, action=argparse.BooleanOptionalAction, help=text)
     elif typing.get_origin(kind) is tuple:
         group.add_argument(
-            option.flag, action="append", metavar="TEXT", help=f"{option.help}; may be repeated"
+            option.flag,
+            action="append",
+            metavar=_metavar(option.name, str),
+            help=f"{option.help}; may be repeated",
         )
     elif typing.get_origin(kind) is typing.Literal:
         choices: Iterable[str] = typing.get_args(kind)
         group.add_argument(option.flag, choices=list(choices), help=text)
     else:
-        group.add_argument(option.flag, metavar=_metavar(kind), help=text)
+        group.add_argument(option.flag, metavar=_metavar(option.name, kind), help=text)
 
 
 def _plain(kind: object) -> object:
@@ -99,5 +115,6 @@ def _plain(kind: object) -> object:
     return kind
 
 
-def _metavar(kind: object) -> str:
-    return {int: "N", float: "SECONDS"}.get(typing.cast("type", kind), "TEXT")
+def _metavar(name: str, kind: object) -> str:
+    by_type = {int: "N", float: "SECONDS"}.get(typing.cast("type", kind), "TEXT")
+    return _METAVARS.get(name, by_type)
