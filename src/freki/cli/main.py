@@ -36,6 +36,7 @@ COMMANDS = {
     "fetch": ("freki.cli.page", "one page, or what selectors find on it"),
     "shell": ("freki.cli.page", "one page, to try out selectors on it"),
     "save": ("freki.cli.page", "one page, saved for the tests of a spider"),
+    "backup": ("freki.cli.backup", "copies the folder of a service, while it runs"),
     "robots": ("freki.cli.robots", "which rule of a robots.txt decides about a URL"),
     "shot": ("freki.cli.shot", "pictures of pages, as people see them"),
     "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),

@@ -237,6 +237,8 @@ def _document(app: FastAPI) -> None:
                 _mend(operation)
                 if path in FOR_EVERYBODY:
                     operation["security"] = []
+                    for status in ("401", "403"):
+                        del operation["responses"][status]
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's own documentation does

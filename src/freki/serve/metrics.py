@@ -23,6 +23,7 @@ OF_WORKERS = {
     "cpu": ("freki_worker_cpu_seconds", "Seconds of CPU that a worker has used"),
     "jobs": ("freki_worker_jobs", "Jobs that a worker has in hand"),
     "browsers": ("freki_browsers_up", "Browsers that a worker has"),
+    "browser_memory": ("freki_browser_memory_bytes", "Memory of the browsers of a worker"),
     "browser_restarts": ("freki_browser_restarts", "Browsers that a worker has replaced"),
 }
 

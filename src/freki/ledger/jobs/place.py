@@ -125,10 +125,6 @@ class Desk:
         with self.reading() as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def backup(self, to: Path) -> None:
-        """A copy of one moment, while others go on writing."""
-        copy_database(self._path, to)
-
     def close(self) -> None:
         self._db.close()
 
@@ -136,7 +132,8 @@ class Desk:
 def copy_database(source: Path, to: Path) -> None:
     """A copy of one moment of a SQLite file that others write to."""
     with translated(str(source)):
-        origin = sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=BUSY_SECONDS)
+        origin = sqlite3.connect(source, timeout=BUSY_SECONDS)
+        os.close(os.open(to, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_EXCL, 0o600))
         target = sqlite3.connect(to)
         try:
             origin.backup(target)
