@@ -20,8 +20,8 @@ HEAD = """\
 # The API of the service
 
 Made by `scripts/api_docs.py` from the OpenAPI document, which a service shows at `/openapi.json`.
-What [the service](service.md) is, who may call it and how errors look is on its own page. Everything
-is JSON; a key goes into `Authorization: Bearer …`.
+What [the service](service.md) is, who may call it and how errors look is on its own page.
+Everything is JSON; a key goes into `Authorization: Bearer …`.
 
 """
 
