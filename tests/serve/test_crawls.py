@@ -135,6 +135,36 @@ def test_a_page_and_its_contents(service: httpx.Client, site: Site) -> None:
     assert service.get(f"{here}/nothing").json()["reason"] == "invalid"
 
 
+def test_a_crawl_is_downloaded_as_a_file(service: httpx.Client, site: Site) -> None:
+    id_ = begun(service, site)
+    events(service, id_)
+    pages = service.get(f"/crawls/{id_}").json()["progress"]["pages"]
+    lines = service.get(f"/crawls/{id_}/exports/pages.jsonl?with=markdown")
+    assert lines.headers["content-disposition"] == 'attachment; filename="pages.jsonl"'
+    assert len(lines.text.splitlines()) == pages
+    assert "markdown" in json.loads(lines.text.splitlines()[0])
+    assert service.get(f"/crawls/{id_}/exports/pages.warc.gz").content[:2] == b"\x1f\x8b"
+    assert service.get(f"/crawls/{id_}/exports/urls.csv").text.startswith("url,")
+    for name in ("secrets.jsonl", "..%2fx.csv", "pages.sqlite"):
+        assert service.get(f"/crawls/{id_}/exports/{name}").status_code == 404
+    wrong = service.get(f"/crawls/{id_}/exports/pages.jsonl?with=markdowm")
+    assert wrong.json()["reason"] == "invalid"
+
+
+def test_one_page_is_fetched_while_the_caller_waits(service: httpx.Client, site: Site) -> None:
+    asked = {"url": site.url, "formats": ["markdown", "html", "text", "main"]}
+    page = service.post("/fetch", json=asked).json()
+    assert page["status"] == 200
+    assert page["html"].startswith("<!doctype html>")
+    assert "# " in page["markdown"]
+    assert "<" not in page["text"]
+    assert page["page"]["links"]
+    nobody = service.post("/fetch", json={"url": "http://127.0.0.1:2/"})
+    assert (nobody.status_code, nobody.json()["reason"]) == (502, "not_fetched")
+    slow = service.post("/fetch", json={"url": site.url, "deadline": 0.001})
+    assert (slow.status_code, slow.json()["reason"]) == (504, "deadline")
+
+
 def test_a_crawl_is_paused_changed_and_goes_on(service: httpx.Client, site: Site) -> None:
     id_ = begun(service, site, delay=0.3, max_pages=5)
     until(lambda: service.get(f"/crawls/{id_}").json()["progress"]["pages"] > 0)

@@ -17,7 +17,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp
 
 from freki.errors import StoreError
-from freki.serve import crawls, health, logs, now, results, shots, streams
+from freki.serve import crawls, downloads, health, logs, now, results, shots, streams
 from freki.serve.limits import (
     from_our_own,
     numbered,
@@ -43,6 +43,7 @@ ROUTES = (
     crawls.routes,
     streams.routes,
     results.routes,
+    downloads.routes,
     shots.routes,
     now.routes,
 )

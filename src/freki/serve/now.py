@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from msgspec import Struct
 from starlette.responses import Response
 
-from freki.extract.readable import markdown_of, text_of
+from freki.extract import reading
 from freki.ledger import read
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import ENDED, Job, Order
@@ -20,7 +20,7 @@ from freki.serve.gate import refuse_private
 from freki.serve.office import Office, Results
 from freki.serve.problems import Problem, documented
 from freki.serve.requests import seeds_of, shown
-from freki.serve.results import MOST_READ
+from freki.serve.results import response_of
 from freki.serve.shapes import model_of
 from freki.serve.shots import Screenshot, shots_of
 from freki.serve.streams import Watch
@@ -41,6 +41,7 @@ class Fetched(Struct, frozen=True):
     page: read.PageLine
     html: str | None
     markdown: str | None
+    main: str | None
     text: str | None
     screenshot: Screenshot | None
 
@@ -98,18 +99,17 @@ def _fetched(office: Office, job: Job, asked: FetchRequest) -> Fetched:
         if found is None or page is None:
             raise Problem("not_fetched", f"{job.reason}: {_why(found) or job.detail}")
         number, line = page
-        body = (read.body(found.db, number) or b"")[:MOST_READ]
-        kind, forms = line.content_type or "", asked.formats
-        html = body.decode(line.charset or "utf-8", "replace") if "html" in forms else None
+        answer, forms = response_of(line, read.body(found.db, number) or b""), asked.formats
         shots = shots_of(job, office, found) if asked.screenshot else []
         return Fetched(
             url=job.seeds[0],
             final_url=line.url,
             status=line.status,
             page=line,
-            html=html,
-            markdown=markdown_of(body, kind, line.url) if "markdown" in forms else None,
-            text=text_of(body, kind, line.url) if "text" in forms else None,
+            html=reading.html(answer) if "html" in forms else None,
+            markdown=reading.markdown(answer) if "markdown" in forms else None,
+            main=reading.main_markdown(answer) if "main" in forms else None,
+            text=reading.text(answer) if "text" in forms else None,
             screenshot=shots[0] if shots else None,
         )
 

@@ -13,10 +13,11 @@ from fastapi import APIRouter, Query
 from msgspec import Struct
 from starlette.responses import Response
 
-from freki.extract.readable import markdown_of, text_of
+from freki.extract import reading
 from freki.ledger import captures, read
 from freki.ledger.jobs.orders import Job
 from freki.messages import Reason, State
+from freki.messages import Response as Answer
 from freki.pictures import MEDIA_TYPES
 from freki.serve.answers import ItemList, PageList, PageRow, UrlList, json, list_of, part
 from freki.serve.callers import Books, Reader
@@ -33,7 +34,7 @@ MISSING = documented("not_found", "invalid", "not_ready", "storage")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 # Bytes of a body that are turned into text or Markdown.
-MOST_READ = 5_000_000
+MOST_READ = 2_000_000
 
 # What came from the web is shown by no browser as if it were ours.
 SANDBOX = {
@@ -172,11 +173,11 @@ def read_a_page(id: str, page: int, office: Books, caller: Reader) -> Response: 
 def read_contents(
     id: str,  # noqa: A002
     page: int,
-    form: Literal["body", "text", "markdown"],
+    form: Literal["body", "text", "markdown", "main"],
     office: Books,
     caller: Reader,
 ) -> Response:
-    """The contents of a page: its bytes as they came, its text, or Markdown."""
+    """The contents of a page: bytes as they came, text, Markdown, Markdown of the main part."""
     with _page(office, office.job(caller, id), page) as (found, line):
         body = read.body(found.db, page)
     if body is None:
@@ -188,10 +189,18 @@ def read_contents(
             "ETag": f'"{line.sha256}"',
         }
         return Response(body, 200, headers, "application/octet-stream")
-    turned = markdown_of if form == "markdown" else text_of
-    text = turned(body[:MOST_READ], line.content_type or "", line.url)
-    kind = "text/markdown" if form == "markdown" else "text/plain"
+    turned = {"text": reading.text, "markdown": reading.markdown, "main": reading.main_markdown}
+    text = turned[form](response_of(line, body))
+    if text is None:
+        raise Problem("not_found", "this page is no text")
+    kind = "text/plain" if form == "text" else "text/markdown"
     return Response(text.encode("utf-8", "replace"), 200, SANDBOX, f"{kind}; charset=utf-8")
+
+
+def response_of(line: read.PageLine, body: bytes) -> Answer:
+    """A page as an answer again, for what reads answers."""
+    headers = tuple((name, value) for name, value in line.headers)
+    return Answer(line.url, line.status, headers, body[:MOST_READ], line.content_type or "")
 
 
 def image(office: Office, job: Job, name: str) -> Response:

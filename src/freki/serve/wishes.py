@@ -99,7 +99,7 @@ class FetchRequest(Strict):
     """One page, now."""
 
     url: Url
-    formats: Annotated[list[Literal["html", "markdown", "text", "links"]], Field(max_length=4)] = (
+    formats: Annotated[list[Literal["html", "markdown", "main", "text"]], Field(max_length=4)] = (
         Field(default=["markdown"])
     )
     screenshot: Annotated[
