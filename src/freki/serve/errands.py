@@ -57,7 +57,7 @@ class Errand:
 
     def stop(self, wish: Wish | None = None) -> None:
         """End soon; without a wish, it is for somebody else to go on."""
-        self.wish = self.wish or wish
+        self.wish = wish or self.wish
         self.stopping = True
         if self._stop is not None:
             self._stop()

@@ -144,6 +144,7 @@ class Workshop:
         now = time.time()
         if result.state in ("queued", "paused"):
             shift.give_back(self._desk, ours, job, result, now)
+            upkeep.delete_abandoned(self._desk, self._terms.place)
             return
         size = self._terms.place.bytes_of(job.crawl)
         shift.finish(self._desk, ours, job, structs.replace(result, size=size), now)

@@ -143,11 +143,20 @@ def counters(desk: Desk) -> dict[tuple[str, str], float]:
 
 
 def give_back(desk: Desk, shift: Shift, job: Job, result: Result, now: float) -> None:
-    """Not now: paused, or for whoever takes it next. It does not count as an attempt."""
+    """Not now: paused, or for whoever takes it next. It does not count as an attempt.
+
+    Unless it was taken back or deleted meanwhile: then it has ended.
+    """
     with desk.writing() as db:
-        row = (result.state, result.due or now, True, job.id, shift.id)
-        if db.execute(SQL["job_give_back"], row).rowcount:
-            events.tell(db, job.crawl, "state", {"state": result.state}, now)
+        row = db.execute(SQL["job_held"], (job.id, shift.id)).fetchone()
+        if row is None:
+            return
+        if row["wish"] == "cancel":
+            orders.end(db, orders.job_of(row), orders.CANCELLED, now)
+            return
+        given = (result.state, result.due or now, True, job.id, shift.id)
+        db.execute(SQL["job_give_back"], given)
+        events.tell(db, job.crawl, "state", {"state": result.state}, now)
 
 
 def finish(desk: Desk, shift: Shift, job: Job, result: Result, now: float) -> None:

@@ -1,0 +1,222 @@
+"""The books of the service: fair, durable, and never two workers on one crawl."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from freki.ledger.jobs import orders, shift, upkeep
+from freki.ledger.jobs.keys import ANYBODY, Key, Quotas
+from freki.ledger.jobs.orders import Accepted, Job, Order, Refusal, Result
+from freki.ledger.jobs.place import SQL, Desk, Place
+from freki.ledger.jobs.shift import LEASE, MOST_ATTEMPTS, Shift
+
+KINDS: tuple[orders.Kind, ...] = orders.KINDS
+DONE = Result("done")
+
+
+def caller(id_: str, **quotas: int) -> Key:
+    return Key(id_, id_, ("submit",), Quotas(**quotas), 0.0)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(tmp_path / "data")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def desk(place: Place) -> Iterator[Desk]:
+    with closing(Desk(place)) as made:
+        yield made
+
+
+def order(**fields: object) -> Order:
+    usual: dict[str, object] = {"kind": "crawl", "name": "x", "request": {}, "seeds": ["http://a/"]}
+    return Order(**{**usual, "settings": {}, **fields})  # type: ignore[arg-type]
+
+
+def accept(desk: Desk, who: Key = ANYBODY, now: float = 0.0, **fields: object) -> Job:
+    accepted = orders.accept(desk, order(**fields), who, 10_000, now, None)
+    assert isinstance(accepted, Accepted)
+    return accepted.job
+
+
+def take(desk: Desk, worker: Shift, now: float = 0.0) -> Job | None:
+    return shift.take(desk, worker, KINDS, now)
+
+
+def test_whoever_has_least_in_work_is_next(desk: Desk) -> None:
+    many, few = caller("many"), caller("few")
+    for _ in range(5):
+        accept(desk, many)
+    accept(desk, few)
+    accept(desk, few)
+    worker = shift.begin(desk, 0.0)
+    owners = [job.owner for _ in range(7) if (job := take(desk, worker))]
+    assert owners == ["many", "few", "many", "few", "many", "many", "many"]
+
+
+def test_somebody_who_waits_for_one_page_goes_first(desk: Desk) -> None:
+    for _ in range(3):
+        accept(desk)
+    waiting = accept(desk, kind="fetch")
+    job = take(desk, shift.begin(desk, 0.0))
+    assert job is not None
+    assert job.id == waiting.id
+
+
+def test_what_a_silent_worker_had_is_for_others_and_its_late_word_changes_nothing(
+    desk: Desk,
+) -> None:
+    job = accept(desk)
+    silent = shift.begin(desk, 0.0)
+    taken = take(desk, silent)
+    assert taken is not None
+    later = LEASE + 1.0
+    other = shift.begin(desk, later)
+    again = take(desk, other, later)
+    assert again is not None
+    assert (again.id, again.attempts) == (job.id, 2)
+    shift.finish(desk, silent, taken, Result("failed", "crash"), later)
+    shift.give_back(desk, silent, taken, Result("queued"), later)
+    assert shift.renew(desk, silent, {}, later) == {}
+    found = orders.find(desk, job.id)
+    assert found is not None
+    assert found.state == "running"
+    shift.finish(desk, other, again, DONE, later)
+    ended = orders.find(desk, job.id)
+    assert ended is not None
+    assert ended.state == "done"
+
+
+def test_a_job_that_takes_its_worker_with_it_is_given_up(desk: Desk) -> None:
+    job = accept(desk)
+    now = 0.0
+    for _ in range(MOST_ATTEMPTS):
+        assert take(desk, shift.begin(desk, now), now) is not None
+        now += LEASE + 1.0
+    assert take(desk, shift.begin(desk, now), now) is None
+    found = orders.find(desk, job.id)
+    assert found is not None
+    assert (found.state, found.reason) == ("failed", "crash")
+
+
+def test_what_is_given_back_counts_as_no_attempt(desk: Desk) -> None:
+    accept(desk)
+    worker = shift.begin(desk, 0.0)
+    for _ in range(MOST_ATTEMPTS + 2):
+        job = take(desk, worker)
+        assert job is not None
+        shift.give_back(desk, worker, job, Result("queued"), 0.0)
+
+
+@pytest.mark.parametrize(("wish", "state"), [("pause", "paused"), ("cancel", "cancelled")])
+def test_a_wish_outlives_the_worker_it_was_for(desk: Desk, wish: str, state: str) -> None:
+    job = accept(desk)
+    take(desk, shift.begin(desk, 0.0))
+    {"pause": orders.pause, "cancel": orders.cancel}[wish](desk, job.id, 1.0)
+    later = LEASE + 2.0
+    take(desk, shift.begin(desk, later), later)
+    found = orders.find(desk, job.id)
+    assert found is not None
+    assert found.state == state
+
+
+def test_what_was_taken_back_is_not_given_back(desk: Desk) -> None:
+    job, worker = accept(desk), shift.begin(desk, 0.0)
+    taken = take(desk, worker)
+    assert taken is not None
+    orders.pause(desk, job.id, 1.0)
+    assert orders.drop(desk, job.id) is False
+    shift.give_back(desk, worker, taken, Result("paused"), 2.0)
+    (gone,) = orders.abandoned(desk)
+    assert (gone.id, gone.state) == (job.id, "cancelled")
+
+
+def test_two_that_share_a_crawl_are_never_in_work_at_once(desk: Desk) -> None:
+    first = accept(desk, likeness=b"same")
+    second = accept(desk, likeness=b"same")
+    assert second.crawl == first.crawl
+    worker = shift.begin(desk, 0.0)
+    taken = take(desk, worker)
+    assert taken is not None
+    assert take(desk, worker) is None
+    shift.finish(desk, worker, taken, DONE, 1.0)
+    for id_ in (first.id, second.id):
+        job = orders.find(desk, id_)
+        assert job is not None
+        assert job.state == "done"
+
+
+def test_a_day_has_so_many_pages(desk: Desk) -> None:
+    who = caller("who", pages_per_day=10)
+    accept(desk, who)
+    shift.count(desk, "who", 10, {}, 0.0)
+    refused = orders.accept(desk, order(), who, 100, 3_600.0, None)
+    assert isinstance(refused, Refusal)
+    assert (refused.reason, refused.retry_after) == ("quota_day", 86_400 - 3_600 + 1)
+    accept(desk, who, now=86_400.0)
+
+
+def ended(desk: Desk, place: Place, at: float, size: int) -> Job:
+    """A job that ended, with a file of its own."""
+    job = accept(desk, now=at)
+    worker = shift.begin(desk, at)
+    taken = take(desk, worker, at)
+    assert taken is not None
+    place.store_of(job.crawl).write_bytes(b"x")
+    shift.finish(desk, worker, taken, Result("done", size=size), at)
+    shift.end(desk, worker)
+    return job
+
+
+def test_what_is_too_old_is_deleted_with_its_files(desk: Desk, place: Place) -> None:
+    old, young = ended(desk, place, 10.0, 1), ended(desk, place, 20.0, 1)
+    assert upkeep.delete_old(desk, place, 15.0) == 1
+    assert orders.find(desk, old.id) is None
+    assert not place.files_of(old.crawl)
+    assert orders.find(desk, young.id) is not None
+    assert place.files_of(young.crawl)
+
+
+def test_what_is_too_much_is_deleted_from_the_old_end(desk: Desk, place: Place) -> None:
+    jobs = [ended(desk, place, at, 100) for at in (1.0, 2.0, 3.0)]
+    assert upkeep.delete_beyond(desk, place, 250) == 1
+    assert [orders.find(desk, job.id) is None for job in jobs] == [True, False, False]
+    assert upkeep.bytes_in_all(desk) == 200
+
+
+def test_what_nobody_knows_is_swept_unless_it_is_young(desk: Desk, place: Place) -> None:
+    kept = ended(desk, place, 1.0, 1)
+    orphan = "crl_" + "0" * 32
+    place.store_of(orphan).write_bytes(b"x")
+    (place.crawls / "notes.txt").write_text("not ours")
+    assert upkeep.sweep(desk, place) == 0
+    os.utime(place.store_of(orphan), (0.0, 0.0))
+    assert upkeep.sweep(desk, place) == 1
+    assert place.files_of(kept.crawl)
+    assert not place.files_of(orphan)
+    assert (place.crawls / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "crl_", "crl_x/../y", "", "CRL_" + "0" * 32, "crl_a.db"])
+def test_no_name_of_a_crawl_leads_elsewhere(place: Place, name: str) -> None:
+    with pytest.raises(ValueError, match="no name"):
+        place.store_of(name)
+
+
+def test_what_was_not_written_whole_was_not_written(desk: Desk) -> None:
+    job = accept(desk)
+
+    def dies() -> None:
+        with desk.writing() as db:
+            db.execute(SQL["job_drop"], (job.id,))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        dies()
+    assert orders.find(desk, job.id) == job
