@@ -16,17 +16,17 @@ from freki.ledger.jobs.keys import Quotas, Scope
 from freki.ledger.jobs.place import Desk
 from freki.serve.supervisor import address, listen
 from freki.serve.terms import Terms
-from freki.serve.web import server
+from freki.serve.web import HEAD_SECONDS, server
 
 Api = Callable[..., httpx.Client]
 
 
 @asynccontextmanager
-async def web(terms: Terms) -> AsyncIterator[str]:
+async def web(terms: Terms, head_seconds: float = HEAD_SECONDS) -> AsyncIterator[str]:
     """The web process, as far as a thread can be it."""
     terms.place.prepare()
     with listen("127.0.0.1", 0) as listener:
-        made = server(terms)
+        made = server(terms, head_seconds)
         async with asyncio.TaskGroup() as group:
             group.create_task(made.serve([listener]))
             yield address(listener)

@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.background import background
-from tests.serve.conftest import whole
+from tests.serve.conftest import web, whole
 from tests.serve.test_crawls import begun, events, until
 
+from freki.serve.terms import Terms
 from freki.testing.server import serve
 from freki.testing.synthetic import Web
 
@@ -121,6 +122,17 @@ def test_a_slow_body_does_not_keep_others_waiting(client: httpx.Client) -> None:
     finally:
         for connection in slow:
             connection.close()
+
+
+def test_a_connection_without_a_request_is_not_kept(tmp_path: Path) -> None:
+    terms = Terms(data=tmp_path / "data", quiet=True)
+    with background(web(terms, head_seconds=0.3)) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(b"GET /isalive HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+            assert connection.recv(1) == b""
+        with httpx.Client(base_url=url) as client:
+            assert client.get("/isalive").status_code == 200
 
 
 def test_many_at_once_are_answered_or_told_to_come_back(client: httpx.Client) -> None:

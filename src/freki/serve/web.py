@@ -10,13 +10,16 @@ from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from freki.serve.app import api, around
 from freki.serve.streams import Watch
 from freki.serve.terms import Terms
 
-# Bytes of the head of a request, seconds a silent connection is kept, and requests at once.
+# Bytes of the head of a request, seconds for it to come, seconds a silent connection is kept, and
+# requests at once.
 MAX_HEAD = 16 * 1024
+HEAD_SECONDS = 15.0
 KEEP_ALIVE = 30
 MOST_AT_ONCE = 2_000
 LAST_SECONDS = 5
@@ -46,13 +49,33 @@ class EndStreams:
             watch.end()
 
 
-def server(terms: Terms) -> Server:
+def patient(seconds: float) -> type[H11Protocol]:
+    """A protocol that does not wait for ever for the first request of a connection."""
+
+    class Patient(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._late = self.loop.call_later(seconds, self._give_up)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._late.cancel()
+            super().connection_lost(exc)
+
+        def _give_up(self) -> None:
+            if self.cycle is None:  # no head has come as a whole
+                self.transport.close()
+
+    return Patient
+
+
+def server(terms: Terms, head_seconds: float = HEAD_SECONDS) -> Server:
     """A server for the application."""
     app = api(terms)
     made: ASGIApp = around(app, terms)
     config = uvicorn.Config(
         made,
         lifespan="on",
+        http=patient(head_seconds),
         log_config=None,
         access_log=False,
         server_header=False,
