@@ -16,6 +16,10 @@ import uvloop
 from freki.serve import logs
 from freki.serve.terms import Terms
 
+# Answering comes first: workers give way to the web process, and its threads to its loop.
+NICENESS = 5
+SWITCH_SECONDS = 0.0005
+
 
 def main(part: str, *arguments: str) -> int:
     """Run one part until it ends."""
@@ -44,12 +48,14 @@ def _path(kind: type, text: Any) -> Any:  # whatever msgspec does not know itsel
 
 
 def _web(terms: Terms, listener: int) -> Coroutine[Any, Any, None]:
+    sys.setswitchinterval(SWITCH_SECONDS)
     from freki.serve.web import serve  # noqa: PLC0415 - a worker needs none of it
 
     return serve(terms, socket.socket(fileno=listener))
 
 
 def _worker(terms: Terms) -> Coroutine[Any, Any, None]:
+    os.nice(NICENESS)
     from freki.serve.worker import work  # noqa: PLC0415 - nor the other way round
 
     return work(terms)
