@@ -8,11 +8,13 @@ out.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import NoneType
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import ClientCursor, Connection, Cursor, pq, sql
 from psycopg.abc import PQGen
+from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.errors import (
     DataCorrupted,
@@ -98,18 +100,42 @@ _KINDS: Final = (
 )
 
 
+def _without_nul(text: str) -> str:
+    """Text as PostgreSQL can keep it."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in text else text
+
+
 class _Text(StrDumper):
-    """Text as PostgreSQL can keep it: it knows no NUL."""
+    """Text whose type is known."""
 
     def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in obj else obj)
+        return super().dump(_without_nul(obj))
 
 
 class _UntypedText(StrDumperUnknown):
     """The same, where the statement says which type is meant."""
 
     def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in obj else obj)
+        return super().dump(_without_nul(obj))
+
+
+class _Array(Dumper):
+    """A column of a batch. psycopg's own, for lists in lists, costs five times as much."""
+
+    def dump(self, obj: list[Any]) -> bytes:
+        kinds = set(map(type, obj))
+        if kinds.isdisjoint((str, NoneType)):
+            return f"{{{','.join(map(str, obj))}}}".encode()
+        return f"{{{','.join(map(_spelt, obj))}}}".encode()
+
+
+def _spelt(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if not isinstance(value, str):
+        return str(value)
+    text = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{_without_nul(text)}"'
 
 
 class Rows(Cursor[Any]):
@@ -247,6 +273,7 @@ class Server:
             try:
                 line.prepare_threshold = 2
                 line.adapters.register_dumper(int, Int8Dumper)
+                line.adapters.register_dumper(list, _Array)
                 line.adapters.register_dumper(str, _Text)
                 line.adapters.register_dumper(str, _UntypedText)
                 line.execute(self._settings)

@@ -1,0 +1,63 @@
+import pytest
+from tests.postgres import PostgresServer
+
+from freki.errors import StoreError
+from freki.ledger.postgres.link import Server
+from freki.ledger.postgres.store import open_server, read_server
+
+pytestmark = pytest.mark.system
+
+AWKWARD = ["", "NULL", 'a"b', "a\\b", "{a,b}", "a,b", " a ", "'", "\n", "ツ", "%s ?", None]
+
+
+def test_columns_of_a_batch_arrive_as_they_were(postgres: PostgresServer) -> None:
+    server = Server(postgres.schema())
+    asked = "SELECT * FROM unnest(?::text[], ?::bigint[], ?::float8[])"
+    numbers, dates = [*range(-5, 6), None], [0.1, 1e300, *[None] * 9, -3.5]
+    rows = server.execute(asked, (AWKWARD, numbers, dates)).fetchall()
+    assert rows == list(zip(AWKWARD, numbers, dates, strict=True))
+    server.close()
+
+
+def test_text_with_nul_is_kept_as_far_as_possible(postgres: PostgresServer) -> None:
+    server = Server(postgres.schema())
+    assert server.execute("SELECT ?::text", ("a\0b",)).fetchone() == ("a\ufffdb",)
+    assert server.execute("SELECT unnest(?::text[])", (["a\0b"],)).fetchone() == ("a\ufffdb",)
+    server.close()
+
+
+def test_a_connection_that_was_ended_between_transactions_is_not_missed(
+    postgres: PostgresServer,
+) -> None:
+    server = Server(postgres.schema())
+    (pid,) = server.execute("SELECT pg_backend_pid()").fetchone()
+    postgres.ask("SELECT pg_terminate_backend(%s, 5000)", pid)
+    (another,) = server.execute("SELECT pg_backend_pid()").fetchone()
+    assert another != pid
+    server.close()
+
+
+def test_a_connection_that_was_ended_within_a_transaction_is_told(
+    postgres: PostgresServer,
+) -> None:
+    server = Server(postgres.schema())
+    server.execute("BEGIN")
+    (pid,) = server.execute("SELECT pg_backend_pid()").fetchone()
+    postgres.ask("SELECT pg_terminate_backend(%s, 5000)", pid)
+    with pytest.raises(StoreError, match="connection was lost"):
+        server.execute("SELECT 1")
+    assert not server.in_transaction
+    assert server.execute("SELECT 1").fetchone() == (1,)
+    server.close()
+
+
+def test_who_reads_sees_one_moment_and_cannot_write(postgres: PostgresServer) -> None:
+    store = postgres.schema()
+    writer, reader = open_server(store, "process"), read_server(store)
+    assert list(reader.execute("SELECT name FROM crawl")) == []
+    writer.execute("INSERT INTO secret VALUES ('x', ?)", (b"x",))
+    assert reader.execute("SELECT count(*) FROM secret").fetchone() == (1,)
+    with pytest.raises(StoreError):
+        reader.execute("DELETE FROM secret").fetchone()
+    writer.close()
+    reader.close()
