@@ -33,7 +33,7 @@ class Scale(NamedTuple):
     known: int = 20_000  # URLs of a large store
     flips: int = 12
     lease: float = 1.0
-    cut: float = 4.0
+    cut: float = 2.0
 
 
 LONG = Scale(

@@ -23,7 +23,7 @@ WORK = Path(__file__).with_name("work.py")
 WORKERS = 4
 
 # Hosts that link to each other; each belongs to one worker at a time.
-TOWNS = Web(pages=40, hosts=8, links_per_page=4, cross_links=0.4)
+TOWNS = Web(pages=24, hosts=8, links_per_page=4, cross_links=0.4)
 DELAY = 0.1
 
 # Who lost its connection has another one so soon after there is one to be had.

@@ -13,7 +13,7 @@ from freki.ledger.place import Address, Place
 from freki.testing.history import Bounds, History, judge, read
 from freki.testing.synthetic import Web
 
-WEB = Web(pages=2000, links_per_page=6, redirects=0.05, missing=0.03, duplicates=0.05, delay=0.005)
+WEB = Web(pages=1200, links_per_page=6, redirects=0.05, missing=0.03, duplicates=0.05, delay=0.005)
 
 
 @pytest.fixture(scope="module")
