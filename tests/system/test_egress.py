@@ -18,6 +18,7 @@ from freki.errors import BadUrl
 from freki.fetch.egress import Egress
 from freki.fetch.http import Http
 from freki.fetch.names import Resolve, by_system
+from freki.fetch.post import post
 from freki.fetch.proxy import proxy
 from freki.messages import Claim, Failure, Reason, Response
 from freki.url import parse
@@ -114,6 +115,18 @@ def test_no_spelling_of_an_address_gets_past_the_guard() -> None:
 def test_without_the_guard_every_one_of_them_gets_there() -> None:
     hits, _ = hits_and_answers(OPEN)
     assert hits == set(SPELLINGS)
+
+
+@pytest.mark.parametrize(("egress", "inside"), [(Egress(False), set()), (Egress(True), None)])
+def test_no_message_to_a_webhook_gets_inside(egress: Egress, inside: set[str] | None) -> None:
+    async def attempt() -> set[str]:
+        async with secret(SPELLINGS) as judge:
+            for name, url in SPELLINGS.items():
+                whole = parse(url.format(port=judge.ports[name]))
+                await asyncio.to_thread(post, whole, b"{}", {}, egress)
+            return set(judge.hits)
+
+    assert asyncio.run(attempt()) == (set(SPELLINGS) if inside is None else inside)
 
 
 @pytest.mark.parametrize("text", NO_URLS)
