@@ -11,19 +11,21 @@ import time
 from collections.abc import Coroutine, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple
 
 import msgspec
 
 from freki import config
 from freki.admit.scope import Scope
+from freki.cli.choose import readable
 from freki.cli.exits import Exit
-from freki.cli.look import sums_table
-from freki.cli.options import DEFAULT_STORE, Parser, add_settings, add_store, settings_of
-from freki.cli.output import counted, harmless
+from freki.cli.export import add_export_options, wanted_by
+from freki.cli.following import Following
+from freki.cli.options import Parser, add_settings, add_store, settings_of
+from freki.cli.output import counted
 from freki.cli.program import add_program, flags_of, refuse_other, spider_of, words_of
-from freki.cli.progress import Progress, progress, size, span
+from freki.cli.progress import Progress, progress
+from freki.cli.summary import over, summary, summary_json
 from freki.engine.build import crew_size, worker
 from freki.engine.crawl import Ending
 from freki.engine.crew import Crew
@@ -33,16 +35,17 @@ from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.place import Address, Place
 from freki.ledger.store import open_store, translated
-from freki.messages import Via
+from freki.sinks.part import is_there
 from freki.spider.program import beginning, name_of, options_of
 from freki.spider.spider import Spider, check
-from freki.url import join, parse, split
+from freki.url import parse
 
 EXAMPLES = """\
   freki crawl https://example.com
   freki crawl https://example.com --depth 2 --max-pages 500
   freki crawl --seeds urls.txt --name many --scope page
   freki crawl http://localhost:8000 --delay 0      your own site, as fast as it goes
+  freki crawl https://example.com --export pages.jsonl
 
 The same command continues a crawl that was interrupted. Options can also stand in a TOML file
 (--config) and in variables (FREKI_MAX_PAGES=10).
@@ -54,9 +57,6 @@ Arguments = argparse.Namespace
 
 # Seconds that a second Ctrl-C gives to what must be put away.
 FORCED_SECONDS = 2.0
-
-# Start URLs that the summary looks at: a file of seeds may hold a million.
-MAX_STARTS = 20
 
 # Lone surrogates are how Python spells the bytes of a command line that are no text.
 CRAWL_NAME = re.compile(r"[^\x00-\x1f\x7f/\ud800-\udfff]{1,100}")
@@ -83,6 +83,7 @@ def run(command: str, words: list[str]) -> int:
         config.from_flags(settings_of(arguments)),
     ]
     settings = config.settings(*layers)  # wrong options are told before a store is made
+    wanted_by(arguments, arguments.export)
     Scope(settings.scope, ())
     seeds, bad = _seeds(arguments)
     name: str | None = arguments.name
@@ -101,7 +102,7 @@ def run(command: str, words: list[str]) -> int:
     with translated(store), closing(open_store(arguments.store, durability=durability)) as db:
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
-            return _say_it_is_over(db, name, arguments)
+            return _say_it_is_over(db, name, arguments, items=spider is not None)
         return run_loop(
             carry_out(db, arguments, plan._replace(spider=spider, flags=flags_of(arguments)))
         )
@@ -120,6 +121,11 @@ def parser(command: str) -> Parser:
         "--again", action="store_true", help="crawl a finished crawl anew, as a new run"
     )
     add_program(made)
+    made.add_argument(
+        "--export", action="append", default=[], type=readable, metavar="FILE",
+        help="[WHAT=]FILE or URL, as of freki export, growing with the crawl; may be repeated",
+    )  # fmt: skip
+    add_export_options(made)
     made.add_argument("--config", type=Path, metavar="FILE", help="options in a TOML file")
     made.add_argument("--quiet", action="store_true", help="no progress, no summary; errors only")
     made.add_argument("--json", action="store_true", help="the summary as one JSON object")
@@ -181,37 +187,19 @@ def _plan(
     return Plan(resumed, [*known.seeds, *fresh], resumed=True, fresh=len(fresh))
 
 
-def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace) -> Exit:
+def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace, *, items: bool) -> Exit:
     """The code is that of the command that did the work."""
     crawl = crawls.find(db, name)
     assert crawl is not None
+    # Who killed that command may have done so before its files had their names.
+    wants = [want for want in wanted_by(arguments, arguments.export) if not is_there(want.where)]
+    with Following(arguments.store, crawl, wants, items=items) as exports:
+        exports.finish(quiet=arguments.quiet)
     if arguments.json:
-        print(_summary_json(db, crawl, arguments.store))
+        print(summary_json(db, crawl, arguments.store))
     elif not arguments.quiet:
-        print(_over(db, crawl))
-    return _code(db, crawl)
-
-
-def _over(db: Database, crawl: Crawl) -> str:
-    pages = counted(read.status(db, crawl.id).pages, "page")
-    how = "finished" if crawl.is_over else "reached its limit"
-    when = read.iso(crawl.ended_at or crawl.started_at)
-    more = "" if crawl.is_over else "  --max-pages N   continue with a higher limit\n"
-    return (
-        f"Crawl {crawl.name!r} {how} at {when} with {pages}; nothing was fetched now.\n"
-        f"{more}{_failed_hint(db, crawl)}"
-        "  --again         crawl it anew, as a new run\n"
-        "  --name NAME     start another crawl beside it"
-    )
-
-
-def _failed_hint(db: Database, crawl: Crawl) -> str:
-    failed = read.status(db, crawl.id).failed
-    if not failed:
-        return ""
-    return (
-        f"  freki retry {quote(crawl.name)} --outcome failed   try again what failed ({failed:,})\n"
-    )
+        print(over(db, crawl))
+    return exports.code(_code(db, crawl))
 
 
 async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
@@ -224,20 +212,24 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
         text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {to_do} to do{new}."
         print(text, file=sys.stderr)
     view = progress(plan.crawl, arguments.quiet)
-    try:
-        ending = await _work(plan, arguments.store, view)
-    except BaseException:
-        with suppress(StoreError):  # which is probably what ended the work
-            crawls.end(db, plan.crawl, "interrupted", time.time(), time.monotonic() - started)
-        raise
-    status = "interrupted" if ending is None else ending.value
-    crawls.end(db, plan.crawl, status, time.time(), time.monotonic() - started)
+    wants = wanted_by(arguments, arguments.export)
+    with Following(arguments.store, plan.crawl, wants, items=plan.spider is not None) as exports:
+        try:
+            ending = await _work(plan, arguments.store, view)
+        except BaseException:
+            with suppress(StoreError):  # which is probably what ended the work
+                crawls.end(db, plan.crawl, "interrupted", time.time(), time.monotonic() - started)
+            raise
+        status = "interrupted" if ending is None else ending.value
+        crawls.end(db, plan.crawl, status, time.time(), time.monotonic() - started)
+        if status != "interrupted":
+            exports.finish(quiet=arguments.quiet)
     crawl = crawls.find(db, plan.crawl.name) or plan.crawl
     if arguments.json:
-        print(_summary_json(db, crawl, arguments.store))
+        print(summary_json(db, crawl, arguments.store))
     elif not arguments.quiet:
-        print(_summary(db, crawl, arguments, time.monotonic() - started, view))
-    return Exit.interrupted_at_once if ending is None else _code(db, crawl)
+        print(summary(db, crawl, arguments, time.monotonic() - started, view))
+    return exports.code(Exit.interrupted_at_once if ending is None else _code(db, crawl))
 
 
 def run_loop(work: Coroutine[object, object, int]) -> int:
@@ -306,94 +298,3 @@ def _code(db: Database, crawl: Crawl) -> Exit:
     if not read.status(db, crawl.id).reasons.get("done", {}).get("ok"):
         return Exit.nothing_fetched
     return Exit.limit_reached if crawl.status == Ending.limited else Exit.finished
-
-
-def _starts(db: Database, crawl: Crawl) -> list[read.UrlLine]:
-    """The start URLs and what they redirected to."""
-    lines = read.urls(db, crawl.id, read.Filter(depth=0))
-    return [line for line in lines if line.via in (Via.seed.name, Via.redirect.name)]
-
-
-def _summary(
-    db: Database,
-    crawl: Crawl,
-    arguments: argparse.Namespace,
-    seconds: float,
-    view: Progress,
-) -> str:
-    sums, starts = read.status(db, crawl.id), _starts(db, crawl)
-    rate = view.pages / seconds if seconds > 0 else 0.0
-    pages = f"{counted(sums.pages, 'page')} ({size(crawl.wire_bytes)} on the wire)"
-    head = f"{harmless(crawl.name)}: {crawl.status} after {span(seconds)}"
-    lines = [f"{head}, {pages}, {rate:,.1f} pages/s", sums_table(sums)]
-    if (items := _items(db, crawl)) is not None:
-        lines.append(items)
-    lines += [note for line in starts[:MAX_STARTS] if (note := _note(line, starts))]
-    store = "" if arguments.store == DEFAULT_STORE else f" --store {quote(str(arguments.store))}"
-    name, what = quote(crawl.name), "items" if crawl.program else "pages"
-    if sums.reasons.get("refused", {}).get("trap"):
-        named = ", ".join(f"{trap} {count:,}" for trap, count in read.traps(db, crawl.id).items())
-        lines.append(f"Traps that were not followed further: {named}.")
-    if crawl.status == "interrupted":
-        lines.append("The same command continues the crawl.")
-    elif crawl.status == "limited":
-        lines.append("A limit was reached; the same command with a higher one continues.")
-    lines.append(
-        f"Kept in {arguments.store}. More: freki {what} {name}{store}, freki urls {name}{store}"
-    )
-    return "\n".join(lines)
-
-
-def _items(db: Database, crawl: Crawl) -> str | None:
-    """What a program made of the pages, and where it failed."""
-    if not crawl.program:
-        return None
-    counts = read.item_counts(db, crawl.id)
-    name = quote(crawl.name)
-    told = f"  items      {counts['kept']:>12,}   dropped {counts['dropped']:,}"
-    if counts["failed"]:
-        told += f", failed {counts['failed']:,}: freki items {name} --fate failed"
-    if crashed := read.status(db, crawl.id).reasons.get("failed", {}).get("crash"):
-        told += f"\n{counted(crashed, 'page')} broke the program: freki urls {name} --reason crash"
-    return told
-
-
-def _note(line: read.UrlLine, starts: Sequence[read.UrlLine]) -> str | None:
-    """What a person should know of a start URL, or of what it redirected to."""
-    if line.outcome in ("failed", "refused") or line.reason == "http_error":
-        detail = f": {harmless(line.detail)}" if line.detail else ""
-        return f"The start URL {line.url} gave no page ({line.reason}{detail})."
-    if line.via == Via.seed.name and _is_circle(line, starts):
-        return f"The start URL {line.url} redirects in a circle."
-    if (
-        line.via == Via.redirect.name
-        and split(line.parent or line.url).origin != split(line.url).origin
-    ):
-        return f"The start URL {line.parent} redirects to {line.url}; the crawl followed it there."
-    return None
-
-
-def _is_circle(line: read.UrlLine | None, starts: Sequence[read.UrlLine]) -> bool:
-    known = {start.url: start for start in starts}
-    seen: set[str] = set()
-    while line is not None and line.reason == "redirect" and line.url not in seen:
-        seen.add(line.url)
-        line = known.get(join(line.url, line.detail or "") or "")
-    return line is not None and line.url in seen
-
-
-def _summary_json(db: Database, crawl: Crawl, store: Place) -> str:
-    sums = read.status(db, crawl.id)
-    traps = read.traps(db, crawl.id) if sums.reasons.get("refused", {}).get("trap") else {}
-    summary = {
-        "crawl": crawl.name,
-        "run": crawl.run,
-        "status": crawl.status,
-        "store": str(store),
-        "seconds": round(crawl.seconds, 3),
-        "wire_bytes": crawl.wire_bytes,
-        **msgspec.to_builtins(sums),
-        "items": read.item_counts(db, crawl.id),
-        "traps": traps,
-    }
-    return msgspec.json.encode(summary).decode()

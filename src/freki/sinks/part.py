@@ -78,6 +78,11 @@ def local(where: str) -> Path:
     return Path(where.removeprefix("file://"))
 
 
+def is_there(where: str) -> bool:
+    """Whether an export got its name already; of other places, only who writes there knows."""
+    return not is_remote(where) and local(where).exists()
+
+
 @contextmanager
 def writing(where: str) -> Iterator[None]:
     """Turns what the file system raises into our errors, with what to do about them."""
