@@ -36,6 +36,7 @@ from freki.ledger.database import Database
 from freki.ledger.place import Address, Place
 from freki.ledger.store import open_store, translated
 from freki.sinks.part import is_there
+from freki.sinks.wanted import Wanted
 from freki.spider.program import beginning, name_of, options_of
 from freki.spider.spider import Spider, check
 from freki.url import parse
@@ -71,6 +72,7 @@ class Plan(NamedTuple):
     spider: Spider | None = None
     flags: Sequence[str] = ()  # that name the spider to a further worker
     fresh: int = 0  # start URLs that it did not have before
+    wants: Sequence[Wanted] = ()  # exports that grow beside it
 
 
 def run(command: str, words: list[str]) -> int:
@@ -83,7 +85,7 @@ def run(command: str, words: list[str]) -> int:
         config.from_flags(settings_of(arguments)),
     ]
     settings = config.settings(*layers)  # wrong options are told before a store is made
-    wanted_by(arguments, arguments.export)
+    wants = wanted_by(arguments, arguments.export)
     Scope(settings.scope, ())
     seeds, bad = _seeds(arguments)
     name: str | None = arguments.name
@@ -102,10 +104,9 @@ def run(command: str, words: list[str]) -> int:
     with translated(store), closing(open_store(arguments.store, durability=durability)) as db:
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
-            return _say_it_is_over(db, name, arguments, items=spider is not None)
-        return run_loop(
-            carry_out(db, arguments, plan._replace(spider=spider, flags=flags_of(arguments)))
-        )
+            return _say_it_is_over(db, name, arguments, wants, items=spider is not None)
+        plan = plan._replace(spider=spider, flags=flags_of(arguments), wants=wants)
+        return run_loop(carry_out(db, arguments, plan))
 
 
 def parser(command: str) -> Parser:
@@ -192,8 +193,8 @@ def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace, *, i
     crawl = crawls.find(db, name)
     assert crawl is not None
     # Who killed that command may have done so before its files had their names.
-    wants = [want for want in wanted_by(arguments, arguments.export) if not is_there(want.where)]
-    with Following(arguments.store, crawl, wants, items=items) as exports:
+    missing = [want for want in wants if not is_there(want.where)]
+    with Following(arguments.store, crawl, missing, items=items) as exports:
         exports.finish(quiet=arguments.quiet)
     if arguments.json:
         print(summary_json(db, crawl, arguments.store))
@@ -212,8 +213,8 @@ async def carry_out(db: Database, arguments: Arguments, plan: Plan) -> int:
         text = f"Continuing crawl {plan.crawl.name!r}: {sums.done:,} done, {to_do} to do{new}."
         print(text, file=sys.stderr)
     view = progress(plan.crawl, arguments.quiet)
-    wants = wanted_by(arguments, arguments.export)
-    with Following(arguments.store, plan.crawl, wants, items=plan.spider is not None) as exports:
+    items = plan.spider is not None
+    with Following(arguments.store, plan.crawl, plan.wants, items=items) as exports:
         try:
             ending = await _work(plan, arguments.store, view)
         except BaseException:
