@@ -188,7 +188,9 @@ def _plan(
     return Plan(resumed, [*known.seeds, *fresh], resumed=True, fresh=len(fresh))
 
 
-def _say_it_is_over(db: Database, name: str, arguments: argparse.Namespace, *, items: bool) -> Exit:
+def _say_it_is_over(
+    db: Database, name: str, arguments: Arguments, wants: Sequence[Wanted], *, items: bool
+) -> Exit:
     """The code is that of the command that did the work."""
     crawl = crawls.find(db, name)
     assert crawl is not None
