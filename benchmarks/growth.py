@@ -57,7 +57,6 @@ CHUNK = 5000  # discoveries of a commit: those of a hundred pages
 # While the rate is taken: known ones among the discoveries, and how many discoveries.
 DUPLICATES = 0.6
 ADDED = 500_000
-OF_A_PAGE = 100
 IDLE = 10_000  # URLs with which everything is loaded and has been called, and little is kept
 
 # The table and the indexes that know URLs.
@@ -105,19 +104,15 @@ class Sites(Struct, frozen=True):
             yield [self.url(number) for number in range(at, min(self.known, at + CHUNK))]
 
     def discoveries(self) -> Iterator[list[str]]:
-        """Host by host, each of them met again: most of its links are known."""
+        """More of them, host by host, of which most are known."""
         dice = random.Random(self.known)
-        new = 0
-        for _ in range(ADDED // CHUNK):
-            found: list[str] = []
-            while len(found) < CHUNK:
-                first = dice.randrange(HOSTS) * (self.known // HOSTS)
-                for _ in range(OF_A_PAGE):
-                    if dice.random() < DUPLICATES:
-                        found.append(self.url(first + dice.randrange(self.known // HOSTS)))
-                    else:
-                        new += 1
-                        found.append(f"{self.url(first)}?{new}")
+        of_host = self.known // HOSTS
+        for at in range(0, ADDED, CHUNK):
+            found = []
+            for number in range(at, at + CHUNK):
+                there = self.url(number * HOSTS // ADDED * of_host + dice.randrange(of_host))
+                is_known = dice.random() < DUPLICATES
+                found.append(there if is_known else f"{there}?{number}")
             yield found
 
 

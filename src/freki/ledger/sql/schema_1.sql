@@ -60,7 +60,7 @@ CREATE INDEX host_held ON host (session) WHERE session IS NOT NULL;
 CREATE TABLE url (
     id       INTEGER PRIMARY KEY,
     host     INTEGER NOT NULL,
-    print    INTEGER NOT NULL,          -- 64-bit keyed fingerprint of the key, see discover.py
+    print    INTEGER NOT NULL,          -- 48-bit keyed fingerprint of the path, see discover.py
     path     TEXT NOT NULL,             -- as it goes into the request
     state    INTEGER NOT NULL,
     reason   INTEGER,
