@@ -247,7 +247,7 @@ class Sieve:
             self._strangers.add(origin)
             return True
         place = (host, print_)
-        return not any(place in bloom for bloom in self._blooms)
+        return not any(place in bloom for bloom in reversed(self._blooms))  # the largest first
 
     def _grow(self, size: int) -> None:
         """A further filter of twice the size: none is ever rebuilt, and few are asked."""
