@@ -1,15 +1,14 @@
 """What a crawl costs as it knows more URLs: disk, memory, time to add, time to start.
 
-    python benchmarks/growth.py [--write] [--sizes 1000000 10000000]
+    ./bench growth [--write] [--sizes 1000000 10000000]
 
 Each size is measured in processes of its own: one that makes so many URLs known and adds more,
 and `freki crawl`, which continues the crawl. URLs come host by host, as sites reveal them.
-`--write` puts the table into docs/performance.md.
+`--write` puts the table into docs/performance.md. It takes a quarter of an hour.
 """
 
 import argparse
 import os
-import platform
 import random
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
+from benchmarks.report import machine, publish, table
 from msgspec import Struct
 
 from freki.config import Politeness, Scope, Settings
@@ -46,10 +46,6 @@ from freki.url import split
 
 SIZES = (1_000_000, 10_000_000)
 DONE = 1_000_000  # URLs that are crawled to the end to see what is left of them
-
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-BEGIN = "<!-- benchmarks/growth.py writes below this line -->\n"
-END = "<!-- benchmarks/growth.py writes above this line -->\n"
 
 HOSTS = 1000
 CHUNK = 5000  # discoveries of a commit: those of a hundred pages
@@ -240,7 +236,16 @@ def grow(known: int) -> Growth:
 
 def child(what: str, store: Path, port: int, known: int) -> bytes:
     """A measurement in a process of its own, so that nothing before it counts."""
-    command = [sys.executable, __file__, "--only", what, str(store), str(port), str(known)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.growth",
+        "--only",
+        what,
+        str(store),
+        str(port),
+        str(known),
+    ]
     return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
 
 
@@ -249,29 +254,36 @@ def only(what: str, store: str, port: str, known: str) -> Filled | dict[str, flo
     return measure(Path(store), Sites(int(port), int(known)))
 
 
-def table(all_of: Sequence[Growth], done: dict[str, float]) -> str:
+HEAD = (
+    "URLs known", "disk of each", "CPU to add 1,000", "rate", "memory, adding",
+    "memory, continued", "start to first request",
+)  # fmt: skip
+
+
+def told(all_of: Sequence[Growth], done: dict[str, float]) -> str:
     first = all_of[0]
-    columns = ("URLs known", "disk of each", "CPU to add 1,000", "rate", "memory, adding",
-               "memory, continued", "start to first request")  # fmt: skip
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    lines += [
-        f"| {size.known:,} | {size.waiting_bytes:.0f} B | {1e6 / size.rate:.1f} ms "
-        f"| {size.rate / first.rate:.2f} | +{size.adding_mb:.0f} MB | +{size.crawling_mb:.0f} MB "
-        f"| {size.start_s:.2f} s |"
+    rows = [
+        [
+            f"{size.known:,}",
+            f"{size.waiting_bytes:.0f} B",
+            f"{1e6 / size.rate:.1f} ms",
+            f"{size.rate / first.rate:.2f}",
+            f"+{size.adding_mb:.0f} MB",
+            f"+{size.crawling_mb:.0f} MB",
+            f"{size.start_s:.2f} s",
+        ]
         for size in all_of
     ]
-    known = sum(done.values())
     spent = ", ".join(f"{part} {size:.0f}" for part, size in done.items())
-    machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     path = len(split(Sites(80, DONE).url(0)).path)
-    note = (
-        "The rate is against the first row. "
-        f"Of added URLs {DUPLICATES:.0%} are known already, and they come host by host. Memory is "
+    return (
+        f"{table(HEAD, rows)}\n\n"
+        "The URLs wait, and the rate is against the first row. "
+        f"Of those added {DUPLICATES:.0%} are known already, and they come host by host. Memory is "
         f"what a process takes over one that knows {IDLE:,}. A URL that was crawled takes "
-        f"{known:.0f} bytes of disk for being known ({spent}), of which its path is "
-        f"{path}; its page, body and links come on top. {machine}."
+        f"{sum(done.values()):.0f} bytes of disk for being known ({spent}), of which its path is "
+        f"{path}; its page, body and links come on top. {machine()}."
     )
-    return "\n".join([*lines, "", note, ""])
 
 
 def main() -> None:
@@ -288,12 +300,8 @@ def main() -> None:
         done = msgspec.json.decode(
             child("finish", Path(folder) / "freki.db", 1, arguments.done), type=dict[str, float]
         )
-    shown = table([grow(known) for known in arguments.sizes], done)
-    print(shown)
-    if arguments.write:
-        head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        PAGE.write_text(f"{head}{BEGIN}\n{shown}\n{END}{tail}", "utf-8")
+    grown = [grow(known) for known in arguments.sizes]
+    publish("growth", told(grown, done), write=arguments.write)
 
 
 if __name__ == "__main__":
