@@ -1,7 +1,6 @@
 """Pictures are stored once, found by what they are, and grouped by how they look."""
 
 import asyncio
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
@@ -12,6 +11,8 @@ from msgspec.structs import replace
 
 from freki.ledger import captures
 from freki.ledger.captures import Wanted
+from freki.ledger.database import Database
+from freki.ledger.place import Place
 from freki.ledger.store import open_store
 from freki.messages import Reason
 from freki.pictures import Rendering, Shot, Unrendered
@@ -21,9 +22,12 @@ NOW = 1_800_000_000.0
 A = "http://a/"
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(open_store(tmp_path / "freki.db")) as made:
+@pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.system)])
+def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    place: Place = tmp_path / "freki.db"
+    if request.param == "server":
+        place = request.getfixturevalue("postgres").schema()
+    with closing(open_store(place)) as made:
         yield made
 
 
@@ -35,11 +39,11 @@ def seen(url: str = A, **wish: object) -> Rendering:
     return rendering
 
 
-def count(db: sqlite3.Connection, table: str) -> int:
+def count(db: Database, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def test_a_visit_comes_back_as_it_was_stored(db: sqlite3.Connection) -> None:
+def test_a_visit_comes_back_as_it_was_stored(db: Database) -> None:
     rendering = replace(seen(), console=("Error: no",), settled=False)
     id_ = captures.store(db, NOW, rendering)
     (line,) = captures.renderings(db, Wanted(id=id_))
@@ -54,21 +58,21 @@ def test_a_visit_comes_back_as_it_was_stored(db: sqlite3.Connection) -> None:
     assert sha256(picture.data).hexdigest() == capture.sha256
 
 
-def test_a_failure_has_its_class_and_no_picture(db: sqlite3.Connection) -> None:
+def test_a_failure_has_its_class_and_no_picture(db: Database) -> None:
     captures.store(db, NOW, Unrendered(url=A, reason=Reason.crash, detail="it died"))
     (line,) = captures.renderings(db, Wanted(failed=True))
     assert (line.reason, line.detail, line.captures) == ("crash", "it died", [])
     assert count(db, "picture") == 0
 
 
-def test_the_same_picture_is_stored_once(db: sqlite3.Connection) -> None:
+def test_the_same_picture_is_stored_once(db: Database) -> None:
     captures.store(db, NOW, seen())
     captures.store(db, NOW + 1, seen())
     assert count(db, "rendering") == count(db, "capture") == 2
     assert count(db, "picture") == 3  # with two thumbnails
 
 
-def test_captures_that_look_alike_are_a_group(db: sqlite3.Connection) -> None:
+def test_captures_that_look_alike_are_a_group(db: Database) -> None:
     rendering = seen()
     (capture,) = rendering.captures
     assert capture.phash is not None
@@ -82,13 +86,13 @@ def test_captures_that_look_alike_are_a_group(db: sqlite3.Connection) -> None:
     assert [line.id for line in alike] == [1, 2, 3]
 
 
-def test_what_looks_alike_in_another_crawl_is_no_group(db: sqlite3.Connection) -> None:
+def test_what_looks_alike_in_another_crawl_is_no_group(db: Database) -> None:
     for crawl in (1, 2):
         captures.store(db, NOW, seen(), crawl=crawl)
     assert captures.groups(db) == []
 
 
-def test_blank_captures_are_no_group_of_their_own(db: sqlite3.Connection) -> None:
+def test_blank_captures_are_no_group_of_their_own(db: Database) -> None:
     rendering = seen()
     blank = replace(rendering, captures=(replace(rendering.captures[0], blank=True),))
     captures.store(db, NOW, blank)
@@ -97,7 +101,7 @@ def test_blank_captures_are_no_group_of_their_own(db: sqlite3.Connection) -> Non
     assert len(list(captures.renderings(db, Wanted(blank=True)))) == 2
 
 
-def test_a_picture_goes_with_the_last_visit_that_has_it(db: sqlite3.Connection) -> None:
+def test_a_picture_goes_with_the_last_visit_that_has_it(db: Database) -> None:
     first, second = (captures.store(db, NOW, seen()) for _ in range(2))
     captures.drop(db, first)
     assert count(db, "picture") == 3
@@ -105,7 +109,7 @@ def test_a_picture_goes_with_the_last_visit_that_has_it(db: sqlite3.Connection) 
     assert count(db, "picture") == count(db, "thumbnail") == count(db, "likeness") == 0
 
 
-def test_only_what_is_old_and_of_no_crawl_is_forgotten(db: sqlite3.Connection) -> None:
+def test_only_what_is_old_and_of_no_crawl_is_forgotten(db: Database) -> None:
     captures.store(db, NOW - 10, seen(), crawl=1)
     captures.store(db, NOW - 10, seen())
     captures.store(db, NOW, seen())

@@ -5,6 +5,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -44,7 +45,7 @@ def connections(server: PostgresServer) -> int:
 
 
 def test_every_command_works_on_a_server(
-    towns: Site, quiet_towns: History, postgres: PostgresServer
+    towns: Site, quiet_towns: History, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     store = postgres.schema()
     words = ("--store", str(store))
@@ -56,6 +57,8 @@ def test_every_command_works_on_a_server(
     for command in (
         ["status", *words, "--json"], ["urls", *words], ["urls", *words, "--group", "reason,host"],
         ["pages", *words, "--format", "jsonl", "--links"], ["items", *words],
+        ["export", str(tmp_path / "pages.jsonl"), str(tmp_path / "p.warc.gz"), *words],
+        ["query", "SELECT count(*) FROM links", *words],
         ["explain", url, *words], ["check", str(store)], ["retry", *words, "--host", url],
     ):  # fmt: skip
         run = call(*command, variables=SECRET)

@@ -30,12 +30,11 @@ def clock_of(db: Database) -> Callable[[], float]:
     It is counted by the monotonic clock from what a clock said at the start: that of the server,
     where there is one, since machines may disagree by hours.
     """
-    asked_at = time.monotonic()
-    date = time.time()
-    if not isinstance(db, sqlite3.Connection):
-        (date,) = db.execute(_DATE).fetchone()
-        asked_at = (asked_at + time.monotonic()) / 2
-    return lambda: date + (time.monotonic() - asked_at)
+    if isinstance(db, sqlite3.Connection):
+        started = time.time() - time.monotonic()
+        return lambda: started + time.monotonic()
+    from freki.ledger.postgres.link import Server  # noqa: PLC0415 - as above
 
-
-_DATE = "SELECT extract(epoch FROM clock_timestamp())::double precision"
+    assert isinstance(db, Server)
+    db.ask_for_date()
+    return db.date

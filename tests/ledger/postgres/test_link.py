@@ -10,6 +10,14 @@ pytestmark = pytest.mark.system
 AWKWARD = ["", "NULL", 'a"b', "a\\b", "{a,b}", "a,b", " a ", "'", "\n", "ツ", "%s ?", None]
 
 
+def test_the_date_is_the_servers(postgres: PostgresServer) -> None:
+    server = Server(postgres.schema())
+    server.ask_for_date()
+    (date,) = server.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
+    assert float(date) == pytest.approx(server.date(), abs=1.0)
+    server.close()
+
+
 def test_columns_of_a_batch_arrive_as_they_were(postgres: PostgresServer) -> None:
     server = Server(postgres.schema())
     asked = "SELECT * FROM unnest(?::text[], ?::bigint[], ?::float8[])"

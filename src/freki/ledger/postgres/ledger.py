@@ -45,6 +45,7 @@ class PostgresLedger(SqliteLedger):
         prints: Fingerprint | None = None,
     ) -> None:
         super().__init__(db, store, crawl, terms, prints)
+        self._server = db
         self._session: Session | None = None
         self._serial = 0  # of the last transaction that came through
         self._next_serial = 0
@@ -69,6 +70,7 @@ class PostgresLedger(SqliteLedger):
 
     def renew(self, session: Session, now: float) -> None:
         self._again(partial(super().renew, session, now), session)
+        self._server.ask_for_date()
 
     def leave(self, session: Session, now: float) -> None:
         self._session = None

@@ -8,13 +8,11 @@ out.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import NoneType
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import ClientCursor, Connection, Cursor, pq, sql
 from psycopg.abc import PQGen
-from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.errors import (
     DataCorrupted,
@@ -26,8 +24,6 @@ from psycopg.errors import (
     QueryCanceled,
     SerializationFailure,
 )
-from psycopg.types.numeric import Int8Dumper
-from psycopg.types.string import StrDumper, StrDumperUnknown
 
 from freki.errors import (
     BadInput,
@@ -39,6 +35,7 @@ from freki.errors import (
 )
 from freki.ledger.place import ADVICE, Address
 from freki.ledger.postgres.dialect import translated
+from freki.ledger.postgres.spelling import spell_our_way
 
 # Seconds in which a server answers, or it is taken for gone: it, or what is between, is silent.
 SILENCE = 15.0
@@ -46,6 +43,11 @@ SILENCE = 15.0
 # Seconds for which a lost connection is tried again, and between two tries.
 PATIENCE = 60.0
 PAUSE = 0.25
+
+# An answer within this says what time it is now.
+QUICK = 0.1
+
+_DATE: Final = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 # Rows that a reader fetches at once.
 STRETCH = 100
@@ -100,44 +102,6 @@ _KINDS: Final = (
 )
 
 
-def _without_nul(text: str) -> str:
-    """Text as PostgreSQL can keep it."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in text else text
-
-
-class _Text(StrDumper):
-    """Text whose type is known."""
-
-    def dump(self, obj: str) -> Any:
-        return super().dump(_without_nul(obj))
-
-
-class _UntypedText(StrDumperUnknown):
-    """The same, where the statement says which type is meant."""
-
-    def dump(self, obj: str) -> Any:
-        return super().dump(_without_nul(obj))
-
-
-class _Array(Dumper):
-    """A column of a batch. psycopg's own, for lists in lists, costs five times as much."""
-
-    def dump(self, obj: list[Any]) -> bytes:
-        kinds = set(map(type, obj))
-        if kinds.isdisjoint((str, NoneType)):
-            return f"{{{','.join(map(str, obj))}}}".encode()
-        return f"{{{','.join(map(_spelt, obj))}}}".encode()
-
-
-def _spelt(value: object) -> str:
-    if value is None:
-        return "NULL"
-    if not isinstance(value, str):
-        return str(value)
-    text = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{_without_nul(text)}"'
-
-
 class Rows(Cursor[Any]):
     """What a statement answers with, as SQLite's cursors do."""
 
@@ -172,6 +136,7 @@ class Server:
         self._settings = WRITING.format(
             schema=address.schema, durability="on" if durability == "power" else "off"
         )
+        self._started = 0.0
         self._line = self._connect()
 
     def __repr__(self) -> str:
@@ -221,6 +186,18 @@ class Server:
             mark = sql.SQL("SELECT setval({}, coalesce(max(id), 1)) FROM {}")
             line.execute(mark.format(sql.Literal(f"{table}_id_seq"), place))
         return count
+
+    def date(self) -> float:
+        """The server's date, counted on from when it was last asked for."""
+        return self._started + time.monotonic()
+
+    def ask_for_date(self) -> None:
+        """Clocks drift apart, so this is done now and then. A slow answer tells nothing."""
+        asked_at = time.monotonic()
+        (date,) = self.execute(_DATE).fetchone()
+        took = time.monotonic() - asked_at
+        if took < QUICK or self._started == 0.0:
+            self._started = float(date) - asked_at - took / 2
 
     def close(self) -> None:
         self._line.close()
@@ -272,10 +249,7 @@ class Server:
             line = _Line.connect(conninfo, password=password, autocommit=True, cursor_factory=Rows)
             try:
                 line.prepare_threshold = 2
-                line.adapters.register_dumper(int, Int8Dumper)
-                line.adapters.register_dumper(list, _Array)
-                line.adapters.register_dumper(str, _Text)
-                line.adapters.register_dumper(str, _UntypedText)
+                spell_our_way(line)
                 line.execute(self._settings)
                 with suppress(psycopg.Error):  # not on every platform
                     line.execute("SET client_connection_check_interval TO '2s'")
