@@ -10,7 +10,7 @@ from psycopg.types.string import StrDumper, StrDumperUnknown
 
 
 def spell_our_way(line: Connection[Any]) -> None:
-    """Every whole number is a bigint: one statement is then prepared once, and not for each size."""
+    """Every whole number is a bigint: a statement is prepared once, and not for each size."""
     line.adapters.register_dumper(int, Int8Dumper)
     line.adapters.register_dumper(list, _Array)
     line.adapters.register_dumper(str, _Text)
