@@ -11,7 +11,7 @@ import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -250,7 +250,7 @@ def settings(*layers: Layer) -> Settings:
             "--sitemap only finds sitemaps by robots.txt, which --ignore-robots leaves out"
         )
     for text in made.fetching.allow_address:
-        _expect_network(text)
+        network(text)
     return made
 
 
@@ -262,9 +262,10 @@ def _typed(layer: Layer, spelling: str) -> Settings:
         raise BadConfig(_explained(str(error), spelling)) from None
 
 
-def _expect_network(text: str) -> None:
+def network(text: str) -> IPv4Network | IPv6Network:
+    """What `--allow-address` names; raises `BadConfig`."""
     try:
-        ip_network(text)
+        return ip_network(text)
     except ValueError as error:
         raise BadConfig(f"--allow-address: {error}") from None
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freki.errors import BadConfig
 from freki.fetch.egress import UNSAFE_PORTS, Egress, Refusal
 
 STRANGERS = Egress(allow_private=False)
@@ -120,6 +121,12 @@ def test_a_name_covers_nothing_else() -> None:
     assert named.refusal("10.2.0.1") is Refusal.private
     assert named.refusal("64:ff9b:1::169.254.169.254") is Refusal.metadata
     assert named.refusal("::1") is Refusal.private
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1/8", "intranet", "300.1.1.1", ""])
+def test_what_is_no_address_cannot_be_named(text: str) -> None:
+    with pytest.raises(BadConfig, match="--allow-address"):
+        Egress(False, [text])
 
 
 def test_ports_that_browsers_refuse_are_refused_unless_the_address_is_named() -> None:

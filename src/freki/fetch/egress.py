@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from freki.config import network
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -80,7 +82,7 @@ class Egress:
 
     def __init__(self, allow_private: bool, named: Iterable[str] = ()) -> None:
         self._allow_private = allow_private
-        self._named = _networks(" ".join(named))
+        self._named = tuple(map(network, named))
 
     def __repr__(self) -> str:
         named = [str(network) for network in self._named]
