@@ -167,6 +167,10 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
         Seconds,
         Meta(description="seconds for which the cache answers whatever the server said of it"),
     ] = 0.0
+    render: Annotated[
+        Literal["auto", "always", "never"],
+        Meta(description="see pages through a browser: where HTTP brings an empty shell, or all"),
+    ] = "never"
     allow_private: Annotated[
         bool, Meta(description="reach private addresses too, as this machine and its network")
     ] = True
@@ -183,6 +187,11 @@ class Keeping(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["all", "html", "none"],
         Meta(description="which bodies are stored: all, html or none"),
     ] = "all"
+    screenshot: Annotated[bool, Meta(description="keep a picture of every page")] = False
+    screenshot_of: Annotated[
+        tuple[str, ...],
+        Meta(description="keep pictures only of URLs that match; as --include"),
+    ] = ()
     durability: Annotated[
         Literal["process", "power"],
         Meta(description="what a commit survives: the death of the process, or a power cut"),

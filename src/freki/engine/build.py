@@ -24,15 +24,18 @@ from freki.engine import verdict
 from freki.engine.crawl import MOST_STALLED, Worker
 from freki.engine.journey import Deliver, Steps
 from freki.engine.pulse import Pulse
+from freki.engine.rendering import Wanted, with_browser
 from freki.engine.rulebook import NoRulebook, Rulebook
 from freki.engine.sitemap import read_sitemap
 from freki.extract.page import extract
 from freki.extract.text import text_of
+from freki.fetch.browser.find import find
 from freki.fetch.cache import Cache
 from freki.fetch.http import Http
 from freki.fetch.middleware import compose, keeping_cookies, with_deadline
 from freki.fetch.rendered import Browsers, by_browser
 from freki.ledger.buffered import Buffered
+from freki.ledger.captures import store_of
 from freki.ledger.crawls import Crawl, cookies_of, keep_cookies, start_pages
 from freki.ledger.database import Database
 from freki.ledger.opened import clock_of, ledger_of
@@ -41,6 +44,7 @@ from freki.ledger.policy import Agenda, Manners
 from freki.ledger.store import open_store
 from freki.ledger.terms import Terms
 from freki.messages import Asked, Batch, Claim, Discovery, Failure, Response
+from freki.pictures import Rendering, Unrendered
 from freki.steps import Ask, Explore, Ledger, Middleware, Verdict
 
 # Seconds a lease lives: as long as a worker that hangs keeps others from its hosts.
@@ -121,7 +125,7 @@ async def worker(
             rulebook=NoRulebook()
             if polite.ignore_robots
             else Rulebook(fetch, polite.full_agent, clock),
-            fetch=fetch,
+            fetch=compose(fetch, *_seen(settings, db, crawl, thread, browsers, clock)),
             extract=extract,
             read_sitemap=read_sitemap,
             gate=gate,
@@ -161,6 +165,23 @@ def _of_programs(
     return [keeping_cookies(http.cookies, keep), by_browser(browsers.render, seconds)]
 
 
+def _seen(
+    settings: Settings, db: Database, crawl: Crawl, thread: Executor, browsers: Browsers,
+    clock: Callable[[], float],
+) -> list[Middleware]:  # fmt: skip
+    """Browsers for those pages of the crawl that want one; without any it does not begin."""
+    wanted = Wanted(settings)
+    if not wanted.anything:
+        return []
+    find()
+
+    async def keep(claim: Claim, seen: Rendering | Unrendered) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(thread, store_of, db, crawl.id, claim.id, clock(), seen)
+
+    return [with_browser(browsers.render, wanted, keep)]
+
+
 def crew_size(settings: Settings) -> int | None:
     """How many workers, or None for as many as there is work for.
 
@@ -168,7 +189,8 @@ def crew_size(settings: Settings) -> int | None:
     """
     if settings.fetching.workers != "auto":
         return settings.fetching.workers
-    return None if settings.politeness.shared else 1
+    # Browsers take all cores as it is.
+    return None if settings.politeness.shared and not Wanted(settings).anything else 1
 
 
 def _worker(steps: Steps, settings: Settings, lease: float) -> Worker:

@@ -149,6 +149,14 @@ def store(db: Database, at: float, seen: Rendering | Unrendered, crawl: int | No
         return keep(db, at, seen, crawl)
 
 
+def store_of(db: Database, crawl: int, url: int, at: float, seen: Rendering | Unrendered) -> None:
+    """Store the visit of a crawl's URL, in place of an earlier one: who was killed comes again."""
+    with _transaction(db):
+        for (earlier,) in db.execute(SQL["renderings_of"], (url,)).fetchall():
+            _drop(db, earlier)
+        keep(db, at, seen, crawl, url)
+
+
 def renderings(db: Database, wanted: Wanted) -> Iterator[RenderingLine]:
     """Visits with their captures, in the order in which they were stored."""
     for row in db.execute(SQL["renderings"], msgspec.structs.asdict(wanted)):
@@ -191,9 +199,7 @@ def drop(db: Database, *renderings: int) -> None:
     """Forget visits, and the pictures that no other visit has."""
     with _transaction(db):
         for id_ in renderings:
-            for statement in ("thumbnails_drop", "likeness_drop", "captures_drop"):
-                db.execute(SQL[statement], (id_,))
-            db.execute(SQL["rendering_drop"], (id_,))
+            _drop(db, id_)
         db.execute(SQL["pictures_sweep"])
 
 
@@ -202,6 +208,11 @@ def drop_before(db: Database, at: float) -> int:
     old = [id_ for (id_,) in db.execute(SQL["renderings_before"], (at,))]
     drop(db, *old)
     return len(old)
+
+
+def _drop(db: Database, rendering: int) -> None:
+    for statement in ("thumbnails_drop", "likeness_drop", "captures_drop", "rendering_drop"):
+        db.execute(SQL[statement], (rendering,))
 
 
 @contextmanager

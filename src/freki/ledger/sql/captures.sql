@@ -66,6 +66,9 @@ SELECT capture.likeness, count(*) FROM capture JOIN rendering ON rendering.id = 
 WHERE (:crawl IS NULL OR rendering.crawl = :crawl) AND capture.likeness IS NOT NULL
 GROUP BY capture.likeness HAVING count(*) > 1 ORDER BY count(*) DESC, capture.likeness LIMIT :limit;
 
+-- name: renderings_of
+SELECT id FROM rendering WHERE url = ?;
+
 -- name: renderings_before
 SELECT id FROM rendering WHERE at < ? AND crawl IS NULL;
 
