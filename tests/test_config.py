@@ -53,7 +53,19 @@ def test_an_option_is_spelt_the_same_everywhere(option: config.Option, tmp_path:
 
 def _some_value(option: config.Option) -> object:
     """A value that is not the default, of the right type."""
-    candidates: list[object] = [True, False, 7, 0.5, "page", "only", "best", "none", "power", "1.1"]
+    candidates: list[object] = [
+        True,
+        False,
+        7,
+        0.5,
+        "page",
+        "only",
+        "best",
+        "none",
+        "power",
+        "1.1",
+        "auto",
+    ]
     for value in [["x", "y"], ["10.0.0.0/8", "::1"], *candidates, "some text"]:
         try:
             chosen = settings({option.part: {option.name: value}})
