@@ -46,6 +46,7 @@ class PostgresLedger(SqliteLedger):
     ) -> None:
         super().__init__(db, store, crawl, terms, prints)
         self._server = db
+        db.be_a_workers()
         self._session: Session | None = None
         self._serial = 0  # of the last transaction that came through
         self._next_serial = 0

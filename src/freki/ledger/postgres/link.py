@@ -67,10 +67,15 @@ DEFAULTS: Final = {
 WRITING: Final = """
 SET search_path TO {schema};
 SET synchronous_commit TO {durability};
-SET statement_timeout TO '60s';
 SET lock_timeout TO '20s';
-SET idle_in_transaction_session_timeout TO '5s';
+SET idle_in_transaction_session_timeout TO '60s';
 SET jit TO off
+"""
+# A worker's transactions take milliseconds. What takes its time, as to count every URL, is for
+# other connections.
+WORKING: Final = """
+SET statement_timeout TO '60s';
+SET idle_in_transaction_session_timeout TO '5s'
 """
 READING: Final = """
 SET search_path TO {schema};
@@ -120,9 +125,9 @@ class Rows(Cursor[Any]):
 
 
 class _Line(Connection[Any]):
-    """A connection whose waits end, unless it is for what takes its time."""
+    """A connection whose waits end, where it is a worker's."""
 
-    silence: float | None = SILENCE
+    silence: float | None = None
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         return super().wait(gen, interval, self.silence if timeout is None else timeout)
@@ -136,6 +141,7 @@ class Server:
         self._settings = WRITING.format(
             schema=address.schema, durability="on" if durability == "power" else "off"
         )
+        self._is_workers = False
         self._started = 0.0
         self._line = self._connect()
 
@@ -167,10 +173,7 @@ class Server:
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Many rows into a table, as they are; in a transaction that may take its time."""
-        self._line.silence = None
-        self.run(
-            "SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO 0"
-        )
+        self.run("SET LOCAL idle_in_transaction_session_timeout TO 0")
         return int(self._try(lambda: self._load(table, columns, rows)))
 
     def _load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
@@ -186,6 +189,15 @@ class Server:
             mark = sql.SQL("SELECT setval({}, coalesce(max(id), 1)) FROM {}")
             line.execute(mark.format(sql.Literal(f"{table}_id_seq"), place))
         return count
+
+    def be_a_workers(self) -> None:
+        """From now on nothing may take long."""
+        self._is_workers = True
+        self._hurry(self._line)
+
+    def _hurry(self, line: _Line) -> None:
+        line.execute(WORKING)
+        line.silence = SILENCE
 
     def date(self) -> float:
         """The server's date, counted on from when it was last asked for."""
@@ -251,6 +263,8 @@ class Server:
                 line.prepare_threshold = 2
                 spell_our_way(line)
                 line.execute(self._settings)
+                if self._is_workers:
+                    self._hurry(line)
                 with suppress(psycopg.Error):  # not on every platform
                     line.execute("SET client_connection_check_interval TO '2s'")
             except BaseException:
@@ -306,7 +320,6 @@ class Reader(Server):
     def _connect(self) -> _Line:
         self._settings = READING.format(schema=self._address.schema)
         line = super()._connect()
-        line.silence = None
         line.autocommit = False
         line.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         return line
