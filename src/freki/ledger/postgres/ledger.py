@@ -210,12 +210,13 @@ class PostgresLedger(SqliteLedger):
             taken = sum(len(of_host.claims) for of_host in work)
             room -= taken
             self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
-            asked_ = (self._crawl, list(full))
-            next_due = self._db.execute(OURS["due_next"], asked_).fetchone() if room > 0 else None
-        return Work(
-            work, next_due[0] if next_due else None, waiting + leased, leased + taken,
-            limit_reached=room <= 0,
-        )  # fmt: skip
+            # Who got all they wanted comes again at once, and need not know of a date.
+            next_due = self._next_due(full) if room > 0 and len(work) < max(hosts, 1) else None
+        return Work(work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0)
+
+    def _next_due(self, full: Sequence[int]) -> float | None:
+        row = self._db.execute(OURS["due_next"], (self._crawl, list(full))).fetchone()
+        return row[0] if row else None
 
     def _hosts_of(self, session: Session, refill: Sequence[HostRest]) -> list[HostRow]:
         """The hosts to refill that are still ours, in the order in which they were named."""
@@ -292,7 +293,8 @@ class PostgresLedger(SqliteLedger):
                 strict=True,
             )
             hosts, *others = map(list, columns)
-            self._db.execute(OURS["hosts_lock"], (hosts,))
+            if len(hosts) > 1:
+                self._db.execute(OURS["hosts_lock"], (hosts,))
             self._db.execute(OURS["rest_all"], (hosts, *others))
 
     # Commits
