@@ -198,21 +198,14 @@ ATTEMPTS = ["301", "302", "303", "307", "308", "chain", "name", "mapped", "ipv6"
 NEVER = {"alternative", "gopher", "ftp", "dict"}
 
 
-def crawled(store: Path, **options: Any) -> tuple[set[str], list[str]]:
+def crawled(store: Path, **more: Any) -> tuple[set[str], list[str]]:
     """The attempts that hit, and what was stored."""
 
     async def crawl() -> tuple[set[str], list[str]]:
         async with secret(ATTEMPTS) as judge, scripted({}, ATTACKER) as site:
             site.script = attacks(int(site.url.rpartition(":")[2]), judge.ports)
-            pages = freki.crawl(
-                site.url,
-                store=store,
-                scope="any",
-                delay=0,
-                attempts=1,
-                trap_budgets=False,
-                **options,
-            )
+            options = {"scope": "any", "delay": 0, "attempts": 1, "trap_budgets": False, **more}
+            pages = freki.crawl(site.url, store=store, **options)
             bodies = [visit.body.decode() async for visit in pages]
             return set(judge.hits), bodies
 
@@ -278,6 +271,15 @@ def test_a_proxy_inside_is_not_reached_unless_it_is_named() -> None:
     assert hits == {}
     assert isinstance(got, Failure)
     assert got.reason is Reason.blocked_address
+
+
+def test_links_that_are_only_checked_are_not_led_there_either(tmp_path: Path) -> None:
+    checking = {"scope": "host", "check_external": True}
+    guard = {"allow_private": False, "allow_address": (ATTACKER,)}
+    hits, _ = crawled(tmp_path / "guarded.db", **checking, **guard)
+    assert hits == set()
+    hits, _ = crawled(tmp_path / "open.db", **checking)
+    assert "link" in hits
 
 
 # --- by what a name server says ---

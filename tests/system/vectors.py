@@ -36,6 +36,12 @@ NAMES = {
     "rebind.example": [["127.0.0.77"], ["127.0.0.1"]],
 }
 
+
+def _rules(kind: str) -> str:
+    urls = '{{"urls": ["http://{at}/"]}}'
+    return f'<script type=speculationrules>{{{{"{kind}": [{urls}]}}}}</script>'
+
+
 # Ways of a page without script.
 MARKUP = {
     "refresh": "<meta http-equiv=refresh content='0;url=http://{at}/'>",
@@ -64,6 +70,12 @@ MARKUP = {
     "ping": "<a id=a ping='http://{at}/' href='#x'>x</a><script>a.click()</script>",
     "image_redirect": "<img src='/to?http://{at}/'>",
     "iframe_redirect": "<iframe src='/to?http://{at}/'></iframe>",
+    "svg_use": "<svg><use href='http://{at}/#x'/></svg>",
+    "pdf": "<embed src='http://{at}/x.pdf' type='application/pdf'>",
+    "manifest": "<link rel=manifest href='http://{at}/'>",
+    "view_source": "<iframe src='view-source:http://{at}/'></iframe>",
+    "speculation": _rules("prefetch"),
+    "prerender": _rules("prerender"),
     "base": "<base href='http://{at}/'><img src=x.png>",
     "icon": "<link rel=icon href='http://{at}/'>",
     "backslash": "<img src='http:\\\\{at}\\@1.1.1.1/'>",
@@ -167,15 +179,10 @@ ALL = (
 # What our browsers do not try, with or without a guard.
 QUIET = frozenset(
     (
-        "preconnect",
-        "link_preconnect",
-        "dns_prefetch",
-        "icon",
-        "alt_svc",
-        "service_worker",
-        "credentials",
+        "preconnect", "link_preconnect", "dns_prefetch", "speculation", "prerender", "manifest",
+        "icon", "pdf", "svg_use", "view_source", "alt_svc", "service_worker", "credentials",
     )
-)
+)  # fmt: skip
 
 # What is not tried any more with the flags of the guard, so that the proxy is not asked for it.
 SILENT = frozenset(("ping", "stun", "turn_udp", "candidate", "webtransport"))

@@ -88,6 +88,7 @@ class Proxy:
         self.clients: set[Client] = set()
         self.refused: Counter[str] = Counter()
         self.opened = self.sent = self.received = 0
+        self.closed = False
         self._egress = egress
         self._names = names
         self._failures: dict[tuple[str, int], Failure] = {}
@@ -184,6 +185,7 @@ class Proxy:
                     client.abort()
 
     def cut_all(self) -> None:
+        self.closed = True
         for client in tuple(self.clients):
             client.abort()
 
@@ -223,7 +225,7 @@ class Client(End):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are none of asyncio's classes.
         self.transport = cast("asyncio.Transport", transport)
-        if len(self._proxy.clients) >= self._proxy.limits.connections:
+        if self._proxy.closed or len(self._proxy.clients) >= self._proxy.limits.connections:
             self._proxy.refused["connections"] += 1
             self.abort()
             return
