@@ -39,6 +39,7 @@ COMMANDS = {
     "backup": ("freki.cli.backup", "copies the folder of a service, while it runs"),
     "robots": ("freki.cli.robots", "which rule of a robots.txt decides about a URL"),
     "shot": ("freki.cli.shot", "pictures of pages, as people see them"),
+    "diff": ("freki.cli.diff", "what changed between two pictures of a page"),
     "demo": ("freki.cli.demo", "a built-in site, crawled, without the internet"),
     "doctor": ("freki.cli.doctor", "what this machine has and lacks"),
     "completion": ("freki.cli.completion", "completion for bash, zsh or fish"),

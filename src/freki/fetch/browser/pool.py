@@ -99,6 +99,7 @@ class Pool:
         self._waiting = 0
         self._pages = 0
         self._started = 0
+        self._going = 0  # browsers that are to end, and have not yet
         self._ended: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._broken: BrowserMissing | None = None
@@ -117,6 +118,15 @@ class Pool:
             outcomes=dict(self._outcomes),
             bytes=sum(member.bytes for member in self._members),
         )
+
+    def pids(self) -> list[int]:
+        """The browsers that run."""
+        return [member.browser.pid for member in self._members]
+
+    async def drained(self) -> None:
+        """Wait until no page is open, and browsers that were replaced are gone."""
+        while self._going or any(member.active for member in self._members):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
     async def __call__(self, shot: Shot) -> Rendering | Unrendered:
         """Visit, and look at the pictures."""
@@ -276,11 +286,13 @@ class Pool:
     async def _end(self, member: Member, why: str) -> None:
         """Its last jobs come to their end first, unless it is dead."""
         self._ended[why] += 1
+        self._going += 1
         if not member.dead:
             with suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_SECONDS):
                     await member.idle.wait()
         await member.browser.end()
+        self._going -= 1
 
 
 @asynccontextmanager
