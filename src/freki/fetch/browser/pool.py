@@ -140,6 +140,8 @@ class Pool:
             await loop.run_in_executor(self._eyes, developed, negative, shot)
             for negative in seen.negatives
         ]
+        if len(captures) > 1:
+            await loop.run_in_executor(self._eyes, memory.give_back)
         return msgspec.structs.replace(seen.rendering, captures=tuple(captures))
 
     async def _seen(self, shot: Shot) -> Seen | Unrendered:
