@@ -86,10 +86,10 @@ def colleagues(desk: Desk) -> list[Colleague]:
 def take(desk: Desk, shift: Shift, kinds: Sequence[Kind], now: float) -> Job | None:
     """The next job, fairly: of those who wait, whoever has least in work."""
     with desk.reading() as db:  # most looks find nothing, and shall not make others wait
-        if db.execute(SQL["next_job"], {"now": now, "kinds": " ".join(kinds)}).fetchone() is None:
+        if _next(db, kinds, now) is None:
             return None
     with desk.writing() as db:
-        row = db.execute(SQL["next_job"], {"now": now, "kinds": " ".join(kinds)}).fetchone()
+        row = _next(db, kinds, now)
         if row is None:
             return None
         job = orders.job_of(row)
@@ -105,6 +105,17 @@ def take(desk: Desk, shift: Shift, kinds: Sequence[Kind], now: float) -> Job | N
             events.call(db, job, "started", {}, now)
         events.tell(db, job.crawl, "state", {"state": "running"}, now)
         return orders.job_of(db.execute(SQL["job_find"], (job.id,)).fetchone())
+
+
+def _next(db: sqlite3.Connection, kinds: Sequence[Kind], now: float) -> sqlite3.Row | None:
+    row = None
+    if "fetch" in kinds:
+        row = db.execute(SQL["next_fetch"], (now,)).fetchone()
+    if row is None:
+        wanted = {"now": now, "kinds": " ".join(kinds)}
+        row = db.execute(SQL["next_job"], wanted).fetchone()
+    found: sqlite3.Row | None = row
+    return found
 
 
 def tell(

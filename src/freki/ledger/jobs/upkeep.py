@@ -3,7 +3,7 @@
 import time
 
 from freki.ledger.jobs import orders
-from freki.ledger.jobs.events import trim
+from freki.ledger.jobs.events import KEPT, trim
 from freki.ledger.jobs.orders import Job
 from freki.ledger.jobs.place import CRAWL_NAME, SQL, Desk, Place
 
@@ -55,7 +55,9 @@ def forget_requests(desk: Desk, now: float) -> None:
 
 def trim_events(desk: Desk) -> None:
     """Streams are cut at their old end."""
-    for crawl in _crawls(desk):
+    with desk.reading() as db:
+        long = [row["crawl"] for row in db.execute(SQL["events_many"], (KEPT,))]
+    for crawl in long:
         trim(desk, crawl)
 
 

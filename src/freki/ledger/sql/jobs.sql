@@ -105,18 +105,24 @@ UPDATE job SET state = CASE wish WHEN 'pause' THEN 'paused' ELSE 'queued' END,
     wish = CASE wish WHEN 'cancel' THEN 'cancel' END, worker = NULL
 WHERE state = 'running' AND worker = ?;
 
--- Whose turn is it? Of those who wait, whoever has least in work, then whoever came first; but
--- somebody sits and waits for a fetch.
--- A job waits while another one with the same crawl is in work.
+-- Somebody sits and waits for a fetch: it goes first.
+-- name: next_fetch
+SELECT * FROM job INDEXED BY job_fetch
+WHERE state = 'queued' AND kind = 'fetch' AND due <= ? ORDER BY seq LIMIT 1;
+
+-- Whose turn is it? Of those who wait, whoever has least in work, then whoever came first. A job
+-- waits while another one with the same crawl is in work.
 -- name: next_job
-SELECT job.* FROM job
-JOIN (SELECT owner, min(seq) AS first FROM job AS waiting
-      WHERE state = 'queued' AND due <= :now AND instr(:kinds, kind)
-        AND NOT EXISTS (SELECT 1 FROM job AS same
-                        WHERE same.crawl = waiting.crawl AND same.state = 'running')
-      GROUP BY owner, kind = 'fetch') AS turn ON turn.first = job.seq
-ORDER BY job.kind <> 'fetch', (SELECT count(*) FROM job AS busy
-          WHERE busy.state = 'running' AND busy.owner = turn.owner), job.seq
+WITH waiting AS (SELECT DISTINCT owner FROM job WHERE state = 'queued')
+SELECT job.* FROM waiting JOIN job ON job.seq = (
+    SELECT turn.seq FROM job AS turn
+    WHERE turn.state = 'queued' AND turn.owner = waiting.owner AND turn.due <= :now
+      AND instr(:kinds, turn.kind)
+      AND NOT EXISTS (SELECT 1 FROM job AS same
+                      WHERE same.crawl = turn.crawl AND same.state = 'running')
+    ORDER BY turn.seq LIMIT 1)
+ORDER BY (SELECT count(*) FROM job AS busy
+          WHERE busy.state = 'running' AND busy.owner = waiting.owner), job.seq
 LIMIT 1;
 
 -- name: job_take
@@ -197,6 +203,9 @@ SELECT * FROM job WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT ?;
 
 -- name: bytes_in_all
 SELECT coalesce(sum(bytes), 0) FROM (SELECT max(bytes) AS bytes FROM job GROUP BY crawl);
+
+-- name: events_many
+SELECT crawl FROM event GROUP BY crawl HAVING count(*) > ?;
 
 -- name: crawls_known
 SELECT DISTINCT crawl FROM job;

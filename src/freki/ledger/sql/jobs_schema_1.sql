@@ -40,6 +40,7 @@ CREATE TABLE job (
     bytes      INTEGER NOT NULL DEFAULT 0 -- that its crawl takes on disk
 );
 CREATE INDEX job_open ON job (state, owner, seq) WHERE state IN ('queued', 'running');
+CREATE INDEX job_fetch ON job (seq) WHERE state = 'queued' AND kind = 'fetch';
 CREATE INDEX job_owner ON job (owner, seq);
 CREATE INDEX job_crawl ON job (crawl);
 CREATE INDEX job_likeness ON job (likeness) WHERE likeness IS NOT NULL;
