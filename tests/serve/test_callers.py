@@ -31,6 +31,13 @@ def test_the_command_refuses_an_open_door(data: Path) -> None:
     assert "freki keys add" in run.err
 
 
+def test_a_port_that_is_taken_is_told(data: Path, client: httpx.Client) -> None:
+    port = str(client.base_url.port)
+    run = freki("serve", "--data", data, "--port", port)
+    assert run.code == 2
+    assert "Address already in use; take another --port" in run.err
+
+
 def test_without_keys_whoever_is_on_this_machine_may(client: httpx.Client) -> None:
     assert client.post("/crawls", json=CRAWL).status_code == 202
 

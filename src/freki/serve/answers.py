@@ -95,7 +95,9 @@ def part(
     shown = rows[:limit]
     cursor = str(shown[-1][0]) if len(rows) > limit else None
     items = [
-        line if hasattr(line, "id") else {"id": number, **msgspec.structs.asdict(line)}
+        line
+        if hasattr(line, "id") or hasattr(line, "task_id")
+        else {"id": number, **msgspec.structs.asdict(line)}
         for number, line in shown
     ]
     following = None

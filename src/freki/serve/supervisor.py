@@ -5,6 +5,7 @@ went, the pipes close and the others end.
 """
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -130,8 +131,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
+        why = os.strerror(error.errno or 0)
         raise BadInput(
-            f"cannot listen at {host}, port {port}: {error.strerror}; take another --port"
+            f"cannot listen at {host}, port {port}: {why}; take another --port"
         ) from None
     listener.set_inheritable(True)
     return listener
