@@ -101,6 +101,17 @@ def test_errors_tell_nothing_of_the_inside(client: httpx.Client, tmp_path: Path)
             assert word not in answer.text
 
 
+def test_a_head_that_is_too_large_is_refused(client: httpx.Client) -> None:
+    for size, code in ((8_000, 200), (100_000, 400)):
+        try:
+            answer = client.get("/isalive", headers={"X-Large": "x" * size})
+        except httpx.TransportError:  # refused while it was still being sent
+            assert code == 400
+        else:
+            assert answer.status_code == code
+    assert client.get("/crawls?cursor=" + "1" * 8_000).status_code == 422
+
+
 def test_a_slow_body_does_not_keep_others_waiting(client: httpx.Client) -> None:
     host, port = client.base_url.host, client.base_url.port
     assert port is not None
