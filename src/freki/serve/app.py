@@ -24,6 +24,7 @@ from freki.serve.limits import (
     with_headers,
     with_problems,
     with_small_bodies,
+    with_small_heads,
 )
 from freki.serve.metrics import Metrics
 from freki.serve.office import Office
@@ -97,6 +98,7 @@ def around(app: FastAPI, terms: Terms) -> ASGIApp:
             with_headers,
             with_problems,
             from_our_own(terms),
+            with_small_heads,
             with_small_bodies,
         ]
     ):

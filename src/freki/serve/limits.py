@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from freki.serve import logs
 from freki.serve.metrics import Metrics
 from freki.serve.problems import Problem
-from freki.serve.terms import BODY_SECONDS, MAX_BODY, Terms, host_is_ours
+from freki.serve.terms import BODY_SECONDS, MAX_BODY, MAX_HEAD, Terms, host_is_ours
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -132,6 +132,19 @@ def _refuse_cross_site(headers: Headers) -> None:
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != headers.get("host"):
         raise Problem("cross_site")
+
+
+def with_small_heads(app: ASGIApp) -> ASGIApp:
+    """A head that came in one piece is bounded here; the server bounds what is still coming."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            fields = sum(len(name) + len(value) for name, value in scope["headers"])
+            if fields + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEAD:
+                raise Problem("head_too_large", f"at most {MAX_HEAD} bytes are taken")
+        await app(scope, receive, send)
+
+    return call
 
 
 def with_small_bodies(app: ASGIApp) -> ASGIApp:

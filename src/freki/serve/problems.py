@@ -32,6 +32,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "quota_day": (429, "You have used what you may have in a day"),
     "too_many_streams": (429, "Too many event streams are open"),
     "too_many_exports": (429, "Too many exports are being written"),
+    "head_too_large": (431, "The head of the request is too large"),
     "bug": (500, "Something went wrong here"),
     "queue_full": (503, "The service has as much to do as it can"),
     "storage": (503, "The store cannot be read or written now"),

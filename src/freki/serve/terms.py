@@ -14,6 +14,7 @@ PORT = 8300
 
 # What a request may be. A body holds a hundred start URLs as long as they may be.
 MAX_BODY = 2**20
+MAX_HEAD = 16 * 1024
 MAX_URL = 2_048
 MAX_SEEDS = 1_000
 MAX_PAGE_SIZE = 1_000

@@ -14,11 +14,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from freki.serve.app import api, around
 from freki.serve.streams import Watch
-from freki.serve.terms import Terms
+from freki.serve.terms import MAX_HEAD, Terms
 
-# Bytes of the head of a request, seconds for it to come, seconds a silent connection is kept, and
-# requests at once.
-MAX_HEAD = 16 * 1024
+# Seconds for the head of a request to come, seconds a silent connection is kept, and requests at
+# once.
 HEAD_SECONDS = 15.0
 KEEP_ALIVE = 30
 MOST_AT_ONCE = 2_000
