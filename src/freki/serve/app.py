@@ -23,6 +23,7 @@ from freki.serve.limits import (
     numbered,
     with_headers,
     with_problems,
+    with_room,
     with_small_bodies,
     with_small_heads,
 )
@@ -31,7 +32,7 @@ from freki.serve.office import Office
 from freki.serve.problems import FieldError, Problem, ProblemAnswer, documented
 from freki.serve.shapes import model_of
 from freki.serve.streams import Watch
-from freki.serve.terms import Terms
+from freki.serve.terms import MOST_AT_ONCE, Terms
 from freki.version import __version__
 
 ABOUT = """\
@@ -98,6 +99,7 @@ def around(app: FastAPI, terms: Terms) -> ASGIApp:
             with_headers,
             with_problems,
             from_our_own(terms),
+            with_room(MOST_AT_ONCE),
             with_small_heads,
             with_small_bodies,
         ]

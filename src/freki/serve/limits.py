@@ -134,6 +134,29 @@ def _refuse_cross_site(headers: Headers) -> None:
         raise Problem("cross_site")
 
 
+def with_room(most: int) -> Around:
+    """Answers so many requests at once; whether it lives is answered always."""
+    under_way = 0
+
+    def around(app: ASGIApp) -> ASGIApp:
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            nonlocal under_way
+            if scope["type"] != "http" or scope["path"] == "/isalive":
+                await app(scope, receive, send)
+                return
+            if under_way >= most:
+                raise Problem("busy", "ask again later", retry_after=2)
+            under_way += 1
+            try:
+                await app(scope, receive, send)
+            finally:
+                under_way -= 1
+
+        return call
+
+    return around
+
+
 def with_small_heads(app: ASGIApp) -> ASGIApp:
     """A head that came in one piece is bounded here; the server bounds what is still coming."""
 

@@ -34,6 +34,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "too_many_exports": (429, "Too many exports are being written"),
     "head_too_large": (431, "The head of the request is too large"),
     "bug": (500, "Something went wrong here"),
+    "busy": (503, "Too many requests are being answered"),
     "queue_full": (503, "The service has as much to do as it can"),
     "storage": (503, "The store cannot be read or written now"),
     "not_fetched": (502, "The page could not be fetched"),

@@ -20,6 +20,9 @@ MAX_SEEDS = 1_000
 MAX_PAGE_SIZE = 1_000
 BODY_SECONDS = 15.0
 
+# Requests that are answered at once, event streams among them.
+MOST_AT_ONCE = 1_000
+
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 

@@ -16,11 +16,10 @@ from freki.serve.app import api, around
 from freki.serve.streams import Watch
 from freki.serve.terms import MAX_HEAD, Terms
 
-# Seconds for the head of a request to come, seconds a silent connection is kept, and requests at
-# once.
+# Seconds for the head of a request to come, seconds a silent connection is kept, and connections.
 HEAD_SECONDS = 15.0
 KEEP_ALIVE = 30
-MOST_AT_ONCE = 2_000
+MOST_CONNECTIONS = 10_000
 LAST_SECONDS = 5
 
 
@@ -82,7 +81,7 @@ def server(terms: Terms, head_seconds: float = HEAD_SECONDS) -> Server:
         h11_max_incomplete_event_size=MAX_HEAD,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=LAST_SECONDS,
-        limit_concurrency=MOST_AT_ONCE,
+        limit_concurrency=MOST_CONNECTIONS,
         backlog=2_048,
     )
     return Server(config, EndStreams(app.state))
