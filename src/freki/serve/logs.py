@@ -34,6 +34,8 @@ def begin(part: str, *, quiet: bool = False) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
+    # It warns of each request that it does not take: whoever sends many would fill the disk.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     LOG.setLevel(logging.WARNING if quiet else logging.INFO)
     _PART["part"] = part
 
