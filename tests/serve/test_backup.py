@@ -13,11 +13,11 @@ from freki.testing.synthetic import Web
 
 def test_a_copy_made_while_it_runs_is_served_and_goes_on(tmp_path: Path) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy"
-    with background(serve(Web(pages=40))) as site:
+    with background(serve(Web(pages=12))) as site:
         with whole(data, "--workers", "1") as client:
             done = begun(client, site, max_pages=3)
             until(lambda: state(client, done) == "done")
-            going = begun(client, site, delay=0.2)
+            going = begun(client, site, delay=0.1)
             until(lambda: client.get(f"/crawls/{going}").json()["progress"]["pages"] > 0)
             run = freki("backup", copy, "--data", data)
             assert run.code == 0
@@ -26,7 +26,7 @@ def test_a_copy_made_while_it_runs_is_served_and_goes_on(tmp_path: Path) -> None
             assert len(client.get(f"/crawls/{done}/pages").json()["items"]) == 3
             client.patch(f"/crawls/{going}", json={"delay": 0})
             until(lambda: state(client, going) == "done")
-            assert client.get(f"/crawls/{going}").json()["progress"]["pages"] == 40
+            assert client.get(f"/crawls/{going}").json()["progress"]["pages"] == 12
 
 
 def test_keys_are_in_the_copy(data: Path, tmp_path: Path, api: Api) -> None:

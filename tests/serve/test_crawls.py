@@ -222,13 +222,13 @@ def test_a_crawl_that_reaches_nothing_has_failed_and_says_why(
 def test_a_service_that_is_started_again_goes_on(tmp_path: Path, site: Site) -> None:
     data = tmp_path / "data"
     with whole(data, "--workers", "1") as client:
-        id_ = begun(client, site, delay=0.3, max_pages=8)
+        id_ = begun(client, site, delay=0.1, max_pages=12)
         until(lambda: client.get(f"/crawls/{id_}").json()["progress"]["pages"] > 1)
     with whole(data, "--workers", "1") as client:
         assert client.get(f"/crawls/{id_}").json()["progress"]["pages"] > 1
         until(lambda: state(client, id_) == "done")
         pages = client.get(f"/crawls/{id_}/pages").json()["items"]
-        assert len({page["url"] for page in pages}) == len(pages) == 8
+        assert len({page["url"] for page in pages}) == len(pages) == 12
 
 
 def pids(data: Path) -> list[int]:

@@ -223,3 +223,20 @@ def test_a_list_of_jobs_is_walked_in_parts(api: Api) -> None:
         seen += [item["id"] for item in part["items"]]
         path = part["next"]
     assert seen == ids[::-1]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"number_of_links": -1}, {"number_of_links": 10**6}, {"number_of_links": "3"},
+        {"start_url": "x"},
+        {"headers": {"X": "a\r\nY: b"}}, {"headers": {"Host": "x"}}, {"headers": {"A B": "c"}},
+        {"cookies": [{"name": "a", "value": "b; c"}]}, {"cookies": [{"name": "a\n", "value": "b"}]},
+        {"format": "svg"}, {"viewports": []}, {"viewports": [{"width": 10**6}]}, {"delay": 1e9},
+        {"output_path": "x"}, {"script": "alert(1)"},
+    ],
+)  # fmt: skip
+def test_a_wrong_wish_is_refused(client: httpx.Client, asked: dict[str, Any]) -> None:
+    answer = client.post("/screenshots", json={"start_url": URL, "number_of_links": 1, **asked})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
