@@ -33,6 +33,7 @@ from freki.ledger.jobs.place import Desk
 from freki.pictures import Rendering, Shot, Unrendered
 from freki.serve.terms import Terms
 from freki.serve.worker import Workshop, memory
+from freki.steps import Render
 from freki.testing.server import serve
 from freki.testing.synthetic import Web
 
@@ -234,6 +235,9 @@ class Still:
     async def look(self, shot: Shot, *, ask: bool) -> Rendering | Unrendered:
         await asyncio.sleep(0)
         return Rendering(url=shot.url, final_url=shot.url, title="x", html="<title>x</title>")
+
+    async def renderer(self) -> Render:
+        raise NotImplementedError
 
     def statistics(self) -> dict[str, float]:
         return {}

@@ -8,6 +8,7 @@ from freki.ledger.jobs.place import Desk
 from freki.pictures import Rendering, Shot, Unrendered
 from freki.serve.terms import Terms
 from freki.serve.worker import Workshop
+from freki.steps import Render
 from freki.testing.render import FakeBrowser
 
 
@@ -19,6 +20,9 @@ class FakeTeam:
 
     async def look(self, shot: Shot, *, ask: bool) -> Rendering | Unrendered:
         return await self.browser(shot)
+
+    async def renderer(self) -> Render:
+        return self.browser
 
     def statistics(self) -> dict[str, float]:
         return {}

@@ -40,5 +40,13 @@ def test_a_page_and_ten_of_its_links_as_pictures(tmp_path: Path) -> None:
             assert not capture["blank"]
             digests.add(capture["sha256"])
         assert len(digests) >= 10
+        crawl = {"urls": [site.url], "max_pages": 2, "screenshot": True, "delay": 0}
+        id_ = client.post("/crawls", json=crawl).json()["id"]
+        while client.get(f"/crawls/{id_}").json()["status"] in ("queued", "running"):
+            assert time.monotonic() < until
+        seen = client.get(f"/crawls/{id_}/captures").json()["items"]
+        assert len(seen) == 2
+        digest = seen[0]["captures"][0]["sha256"]
+        assert client.get(f"/crawls/{id_}/images/{digest}.webp").status_code == 200
         again = client.post("/screenshots", json=wish).json()
         assert (again["cached"], again["status"]) == (True, "done")

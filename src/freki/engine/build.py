@@ -3,7 +3,7 @@
 import asyncio
 import random
 import resource
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import (
     AbstractAsyncContextManager,
@@ -45,7 +45,7 @@ from freki.ledger.store import open_store
 from freki.ledger.terms import Terms
 from freki.messages import Asked, Batch, Claim, Discovery, Failure, Response
 from freki.pictures import Rendering, Unrendered
-from freki.steps import Ask, Explore, Ledger, Middleware, Verdict
+from freki.steps import Ask, Explore, Ledger, Middleware, Render, Verdict
 
 # Seconds a lease lives: as long as a worker that hangs keeps others from its hosts.
 LEASE = 30.0
@@ -66,6 +66,7 @@ class Program(Struct, frozen=True):
     around: Sequence[Middleware] = ()  # every request
     deliver: Deliver | None = None
     beside: Callable[[Ask], AbstractAsyncContextManager[None]] | None = None  # while it works
+    render: Callable[[], Awaitable[Render]] | None = None  # browsers that are there already
 
 
 NO_PROGRAM = Program()
@@ -106,7 +107,7 @@ async def worker(
     with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
         loop = asyncio.get_running_loop()
         deadline = with_deadline(settings.fetching.timeout + GRACE)
-        browsers = Browsers(settings.fetching, polite.full_agent)
+        browsers = Browsers(settings.fetching, polite.full_agent, program.render)
         further = (
             _of_programs(http, db, crawl, thread, browsers) if program.explore is not None else []
         )

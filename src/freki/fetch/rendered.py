@@ -45,7 +45,13 @@ async def _visit(
 class Browsers:
     """Browsers from the first wish to the end of the block. Without any, who asks hears why."""
 
-    def __init__(self, settings: Fetching, agent: str) -> None:
+    def __init__(
+        self,
+        settings: Fetching,
+        agent: str,
+        there: Callable[[], Awaitable[Render]] | None = None,
+    ) -> None:
+        self._there = there  # somebody else's, in place of our own
         self._settings = settings
         self._agent = agent
         self._wanted = asyncio.Event()
@@ -69,6 +75,8 @@ class Browsers:
 
     async def render(self) -> Render:
         """The browsers, started if they are not there yet; raises `BrowserMissing`."""
+        if self._there is not None:
+            return await self._there()
         self._wanted.set()
         return await asyncio.shield(self._render)
 

@@ -37,6 +37,10 @@ class Browsers(Protocol):
         """Visit a page, if its host lets us; `ask` whether it does."""
         ...
 
+    async def renderer(self) -> Render:
+        """The browsers themselves, for who asks hosts by other means."""
+        ...
+
     def statistics(self) -> dict[str, float]:
         """Numbers for the operator."""
         ...
@@ -108,12 +112,16 @@ class Team:
         async with self._manners.place(shot.url):
             if ask and (refusal := await self._manners.refusal(shot.url)) is not None:
                 return refusal
-            self._wanted.set()
             try:
-                render = await asyncio.shield(self._render)
+                render = await self.renderer()
             except BrowserMissing as error:
                 return Unrendered(url=shot.url, reason=Reason.busy, detail=str(error))
             return await render(shot)
+
+    async def renderer(self) -> Render:
+        """The browsers, started if they are not there yet; raises `BrowserMissing`."""
+        self._wanted.set()
+        return await asyncio.shield(self._render)
 
     async def run(self) -> None:
         """Have browsers from the first wish on, until cancelled."""

@@ -21,6 +21,7 @@ from freki.ledger.jobs.orders import Job, Result, State, Wish
 from freki.ledger.jobs.place import Desk
 from freki.ledger.store import open_store
 from freki.messages import Reason, Visit
+from freki.serve.browsers import Browsers
 from freki.serve.terms import Terms
 
 # Seconds between two tellings of how a job goes, and pages that are told of each time.
@@ -75,7 +76,7 @@ class Errand:
         return Result(state, "cancelled" if state == "cancelled" else None, None, progress)
 
 
-async def crawl(errand: Errand) -> Result:
+async def crawl(browsers: Browsers, errand: Errand) -> Result:
     """A crawl, begun or gone on with, until it ends or is stopped."""
     job, place = errand.job, errand.terms.place
     settings = settings_for(job, errand.terms)
@@ -87,7 +88,7 @@ async def crawl(errand: Errand) -> Result:
             return Result("queued", due=time.time() + HELD_SECONDS)
         started = time.monotonic()
         report = Report(errand, db, begun.id)
-        program = Program(deliver=report.note)
+        program = Program(deliver=report.note, render=browsers.renderer)
         ending = Ending.interrupted
         try:
             async with (

@@ -28,7 +28,7 @@ async def fetch(browsers: Browsers, errand: Errand) -> Result:
     plan = errand.job.settings.get("plan")
     crawl = {part: fields for part, fields in errand.job.settings.items() if part != "plan"}
     errand.job = structs.replace(errand.job, settings=crawl)
-    result = await errands.crawl(errand)
+    result = await errands.crawl(browsers, errand)
     if result.state == "done" and plan is not None:
         await _look(browsers, errand, plan)
     return result

@@ -35,7 +35,7 @@ CALLERS_OPTIONS = (
     "order", "obey_nofollow", "check_external", "trap_budgets",
     "delay", "min_delay", "max_delay", "concurrency", "ignore_robots", "contact", "user_agent",
     "timeout", "connect_timeout", "min_speed", "max_body", "max_redirects", "attempts", "http",
-    "insecure", "keep",
+    "insecure", "keep", "render", "screenshot", "screenshot_of",
 )  # fmt: skip
 
 # Of these, what asks more of others, or trusts them more, than everybody shall be able to.

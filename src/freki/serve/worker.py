@@ -32,7 +32,7 @@ LAST_SECONDS = 8.0
 def carries(browsers: Browsers) -> dict[Kind, Carry]:
     """Who carries out which kind of job."""
     return {
-        "crawl": errands.crawl,
+        "crawl": partial(errands.crawl, browsers),
         "fetch": partial(fetching.fetch, browsers),
         "screenshots": partial(looking.screenshots, browsers),
     }
