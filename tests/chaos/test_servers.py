@@ -105,7 +105,7 @@ class Troubled:
     def judge(self, undisturbed: History) -> None:
         codes = [end(process)[0] for process in self.workers]
         assert set(codes) <= {0, -signal.SIGKILL}, codes
-        assert self.connected() == 0
+        self.until(lambda: self.connected() == 0, RECONNECTED)
         history = read(self.store, self.where.log(self.began), sorted(self.troubles))
         judgement = judge(history, undisturbed, Bounds(delay=DELAY, at_once=1))
         assert not judgement, judgement
