@@ -33,6 +33,18 @@ from freki.serve.problems import FieldError, Problem, ProblemAnswer, documented
 from freki.serve.shapes import model_of
 from freki.serve.streams import Watch
 from freki.serve.terms import MOST_AT_ONCE, Terms
+from freki.serve.views import (
+    crawl,
+    detail,
+    gallery,
+    home,
+    settings,
+    shell,
+    structure,
+    tables,
+    visitors,
+    wrong,
+)
 from freki.version import __version__
 
 ABOUT = """\
@@ -49,6 +61,8 @@ ROUTES = (
     shots.routes,
     now.routes,
 )
+
+VIEWS = (shell, home, visitors, crawl, tables, detail, wrong, gallery, structure, settings)
 
 FOR_EVERYBODY = ("/isalive", "/readyz")
 
@@ -81,6 +95,9 @@ def api(terms: Terms) -> FastAPI:
     app.state.metrics = Metrics(office)
     for routes in ROUTES:
         app.include_router(routes)
+    for view in VIEWS:
+        app.include_router(view.routes)
+    app.add_exception_handler(visitors.NobodyYet, visitors.ask_for_key)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
@@ -193,7 +210,9 @@ async def _on_http(request: Request, error: Exception) -> Response:
 def _methods(request: Request) -> list[str]:
     """What can be done with a path; several routes may have it."""
     found: set[str] = set()
-    for route in chain.from_iterable(router.routes for router in ROUTES):
+    for route in chain.from_iterable(
+        router.routes for router in (*ROUTES, *(view.routes for view in VIEWS))
+    ):
         match, _ = route.matches(request.scope)
         if match is not Match.NONE and isinstance(route, Route):
             found |= route.methods or set()

@@ -9,6 +9,8 @@ from freki.ledger.jobs.keys import ANYBODY, Key, Scope
 from freki.serve.office import Office
 from freki.serve.problems import Problem
 
+COOKIE = "freki_key"
+
 
 def office_of(request: Request) -> Office:
     """The service's books."""
@@ -34,11 +36,16 @@ def caller_of(request: Request) -> Key:
 
 
 def token_of(request: Request) -> str | None:
-    """The key of a request: in a header, never in the URL, which others see."""
+    """The key of a request: in a header, never in the URL, which others see.
+
+    To read, the cookie of the web app will do: its pages show pictures and follow events.
+    """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
         return token.strip()
-    return request.headers.get("x-api-key")
+    if (token := request.headers.get("x-api-key", "")) or request.method not in ("GET", "HEAD"):
+        return token or None
+    return request.cookies.get(COOKIE)
 
 
 def with_scope(scope: Scope) -> Callable[[Key], Key]:

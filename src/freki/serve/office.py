@@ -76,6 +76,17 @@ class Office:
     def holder(self, token: str) -> Key | None:
         return keys.holder(self._desk, token)
 
+    def known_keys(self) -> list[Key]:
+        return keys.known(self._desk)
+
+    def new_key(self, name: str, scopes: tuple[keys.Scope, ...], now: float) -> str:
+        """What its holder sends; it is not kept, so it can be shown only once."""
+        token, _ = keys.add(self._desk, name, scopes, keys.Quotas(), now)
+        return token
+
+    def revoke_key(self, id_: str, now: float) -> None:
+        keys.revoke(self._desk, id_, now)
+
     # Jobs
 
     def accept(self, order: Order, caller: Key, repeat: Repeat | None = None) -> Accepted:

@@ -1,0 +1,103 @@
+"""One page, and the story of any URL."""
+
+from itertools import pairwise
+from typing import Any
+
+from fastapi import APIRouter, Request
+from msgspec import Struct
+from starlette.responses import Response
+
+from freki.errors import BadUrl
+from freki.extract import reading
+from freki.ledger import captures, read
+from freki.ledger.story import alike, stories
+from freki.serve.callers import Books
+from freki.serve.office import Results, page_of
+from freki.serve.results import response_of
+from freki.serve.views.shell import page
+from freki.serve.views.visitors import Visitor
+from freki.url import parse
+
+routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
+
+# Characters of a text that are shown; the whole is a download.
+SHOWN = 200_000
+LINKS = 500
+
+PHASES = (("dns", "name"), ("connect", "connection"), ("tls", "TLS"), ("first_byte", "answer"),
+          ("total", "body"))  # fmt: skip
+
+
+class Bar(Struct, frozen=True):
+    """A phase of the waterfall, in thousandths of the whole."""
+
+    name: str
+    at: float
+    width: float
+    seconds: float
+
+
+@routes.get("/pages/{number}")
+def one_page(
+    request: Request,
+    id: str,  # noqa: A002
+    number: int,
+    office: Books,
+    visitor: Visitor,
+) -> Response:
+    """What is known of a page, and what it says."""
+    job = office.job(visitor, id)
+    with office.results(job) as found:
+        line = page_of(found, number, with_links=True) if found and 0 < number < 2**53 else None
+        if found is None or line is None:
+            return page(request, "missing.html", 404)
+        contents = _contents(found, number, line)
+        known = list(stories(found.db, line.url))
+        seen = list(captures.renderings(found.db, captures.Wanted(address=line.url, limit=5)))
+    return page(
+        request, "page.html",
+        job=job, here="pages", number=number, line=line, story=known[-1] if known else None,
+        visits=known, bars=waterfall(line.timings), renderings=seen, links_shown=LINKS, **contents,
+    )  # fmt: skip
+
+
+@routes.get("/explain")
+def explain(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+    """Where a URL was found, what was decided, tried and answered; or that nobody knows it."""
+    job = office.job(visitor, id)
+    wanted = request.query_params.get("url", "").strip()
+    try:
+        url = parse(wanted)
+    except BadUrl as error:
+        return page(request, "explain.html", 422, job=job, here="urls", url=wanted, story=None,
+                    near=[], wrong=str(error))  # fmt: skip
+    with office.results(job) as found:
+        known = list(stories(found.db, url)) if found else []
+        near = alike(found.db, url) if found and not known else []
+    return page(
+        request, "explain.html", 200 if known else 404,
+        job=job, here="urls", url=url, story=known[-1] if known else None, near=near, wrong="",
+    )  # fmt: skip
+
+
+def waterfall(timings: dict[str, float]) -> list[Bar]:
+    """Each phase begins where the one before it ended; one that took no time is left out."""
+    whole = max(timings.get("total", 0.0), 1e-6)
+    ends = [(name, timings.get(key, 0.0)) for key, name in PHASES]
+    ends = [("", 0.0), *[(name, end) for name, end in ends if end > 0.0]]
+    return [
+        Bar(name, 1000 * begin / whole, max(2.0, 1000 * (end - begin) / whole), end - begin)
+        for (_, begin), (name, end) in pairwise(ends)
+    ]
+
+
+def _contents(found: Results, number: int, line: read.PageLine) -> dict[str, Any]:
+    """The body as it came, as text and as Markdown: all of them are only text here."""
+    body = read.body(found.db, number)
+    if body is None:
+        return {"body": None, "text": None, "markdown": None, "is_cut": False}
+    answer = response_of(line, body)
+    told = {"body": reading.html, "text": reading.text, "markdown": reading.markdown}
+    found_in = {name: turn(answer) for name, turn in told.items()}
+    cut = {name: text[:SHOWN] if text else None for name, text in found_in.items()}
+    return {**cut, "is_cut": len(body) > SHOWN}

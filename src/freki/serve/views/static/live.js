@@ -1,0 +1,113 @@
+// A crawl as it goes on, from one stream of events. Whatever came from the web is set as text.
+
+const live = document.getElementById("live");
+const part = (name) => document.querySelector(`[data-live="${name}"]`);
+const counted = new Intl.NumberFormat("en");
+const COLOURS = { done: "good", failed: "bad", refused: "warn", waiting: "info" };
+const SVG = "http://www.w3.org/2000/svg";
+const SAMPLES = 150;
+const TAIL = 60;
+const speeds = [];
+let last = null;
+
+function show(name, text) {
+  const place = part(name);
+  if (place && place.textContent !== text) place.textContent = text;
+}
+
+function sums(progress) {
+  const open = (progress.waiting ?? 0) + (progress.leased ?? 0);
+  for (const name of ["pages", "done", "refused", "failed"]) {
+    if (progress[name] !== undefined) show(name, counted.format(progress[name]));
+  }
+  show("waiting", counted.format(open));
+  bar({ ...progress, waiting: open });
+}
+
+function bar(progress) {
+  const total = Math.max(1, progress.discovered ?? 1);
+  let at = 0;
+  const rects = Object.entries(COLOURS).map(([name, colour]) => {
+    const rect = document.createElementNS(SVG, "rect");
+    const width = (1000 * (progress[name] ?? 0)) / total;
+    rect.setAttribute("class", `fill-${colour}`);
+    rect.setAttribute("x", at);
+    rect.setAttribute("width", width);
+    rect.setAttribute("height", 10);
+    at += width;
+    return rect;
+  });
+  part("bar")?.replaceChildren(...rects);
+}
+
+function speed(at, progress) {
+  if (last && at > last.at) {
+    const now = Math.max(0, (progress.pages - last.pages) / (at - last.at));
+    speeds.push(now);
+    if (speeds.length > SAMPLES) speeds.shift();
+    show("pages_per_second", now.toFixed(1));
+    const open = (progress.waiting ?? 0) + (progress.leased ?? 0);
+    const recent = speeds.slice(-10).reduce((sum, each) => sum + each, 0) / Math.min(10, speeds.length);
+    show("eta", recent > 0 ? duration(open / recent) : "–");
+    chart();
+  }
+  last = { at, pages: progress.pages ?? 0 };
+}
+
+function duration(seconds) {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`;
+  if (seconds < 5400) return `${Math.ceil(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+function chart() {
+  const most = Math.max(1, ...speeds);
+  const points = speeds.map((each, place) => {
+    const x = (300 * place) / Math.max(1, speeds.length - 1);
+    return `${x.toFixed(1)},${(86 - (80 * each) / most).toFixed(1)}`;
+  });
+  const area = document.createElementNS(SVG, "polygon");
+  area.setAttribute("class", "area");
+  area.setAttribute("points", `0,90 ${points.join(" ")} 300,90`);
+  const line = document.createElementNS(SVG, "polyline");
+  line.setAttribute("class", "stroke");
+  line.setAttribute("vector-effect", "non-scaling-stroke");
+  line.setAttribute("points", points.join(" "));
+  part("chart")?.replaceChildren(area, line);
+}
+
+function tail(pages) {
+  const place = part("tail");
+  if (!place || !pages?.length) return;
+  if (place.firstElementChild?.classList.contains("soft")) place.replaceChildren();
+  for (const page of pages) {
+    const line = document.createElement("li");
+    const badge = document.createElement("span");
+    const status = String(page.status ?? page.reason ?? "");
+    badge.className = `badge s${status[0] ?? ""}`;
+    badge.textContent = status;
+    line.append(badge, ` ${page.title || page.url}`);
+    line.title = page.url;
+    place.prepend(line);
+  }
+  while (place.childElementCount > TAIL) place.lastElementChild.remove();
+}
+
+function follow() {
+  const events = new EventSource(live.dataset.events);
+  events.addEventListener("progress", (event) => {
+    const told = JSON.parse(event.data);
+    const progress = told.progress ?? told;
+    sums(progress);
+    speed(told.at, progress);
+    tail(told.pages_latest ?? told.latest);
+  });
+  events.addEventListener("state", (event) => {
+    const told = JSON.parse(event.data);
+    show("state", told.state ?? told.status ?? "");
+    if (Number(event.lastEventId) > Number(live.dataset.after)) location.reload();
+  });
+  events.addEventListener("end", () => events.close());
+}
+
+if (live) follow();

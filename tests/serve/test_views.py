@@ -1,0 +1,217 @@
+"""The web app, without a browser: what it says, to whom, and what it never lets through."""
+
+import re
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.serve.conftest import Api, new_key
+
+from freki import config
+from freki.ledger import crawls
+from freki.ledger.jobs import orders
+from freki.ledger.jobs.place import Desk
+from freki.ledger.opened import ledger_of
+from freki.ledger.store import open_store
+from freki.ledger.terms import Terms as LedgerTerms
+from freki.messages import (
+    Batch,
+    Discovery,
+    Link,
+    Outcome,
+    Page,
+    Reason,
+    Response,
+    State,
+    Timings,
+    Via,
+    Visit,
+)  # fmt: skip
+from freki.serve.terms import Terms
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+VIEWS = ("", "/pages", "/urls", "/wrong", "/gallery", "/structure", "/pages/1")
+
+
+def begin(client: httpx.Client, **fields: str) -> str:
+    """Begin a crawl by the form; answers with where its page is."""
+    answer = client.post("/app/crawls", data={"urls": "https://a.example/", **fields})
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def test_the_address_alone_leads_to_the_web_app(client: httpx.Client) -> None:
+    assert client.get("/").headers["location"] == "/app/"
+
+
+def test_a_form_begins_a_crawl_with_what_was_typed(client: httpx.Client) -> None:
+    where = begin(client, depth="3", max_pages="", include="*/docs/* *.html", delay="1.5")
+    request = client.get(where.removeprefix("/app")).json()["request"]
+    assert request["depth"] == 3
+    assert request["include"] == ["*/docs/*", "*.html"]
+    assert request["delay"] == 1.5
+    assert "max_pages" not in request
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"urls": "ftp://a.example/"}, "ftp"),
+        ({"urls": "https://a.example/", "depth": "many"}, "no number"),
+        ({"urls": "https://a.example/", "max_pages": "0"}, "max_pages"),
+        ({"urls": "https://a.example/", "scope": "universe"}, "scope"),
+        ({"urls": "http://127.0.0.1/"}, "only public addresses"),
+        ({}, "urls"),
+    ],
+)
+def test_a_mistake_is_told_and_what_was_typed_is_kept(
+    fields: dict[str, str], told: str, client: httpx.Client
+) -> None:
+    answer = client.post("/app/crawls", data=fields)
+    assert answer.status_code == 422
+    assert told in re.search(r'role="alert">(.*?)</p>', answer.text, re.DOTALL)[1]  # type: ignore[index]
+    assert fields.get("urls", "") in answer.text
+
+
+def test_every_view_of_a_crawl_that_has_nothing_yet_is_there(client: httpx.Client) -> None:
+    where = begin(client)
+    for view in VIEWS[:-1]:
+        assert client.get(where + view).status_code == 200, view
+    assert client.get(f"{where}/pages/1").status_code == 404
+    assert client.get(f"{where}/explain", params={"url": "https://a.example/x"}).status_code == 404
+    assert client.get(f"{where}/explain", params={"url": "no url"}).status_code == 422
+
+
+def test_no_page_lets_a_script_of_others_run(client: httpx.Client) -> None:
+    for path in ("/app/", "/app/settings", begin(client)):
+        policy = client.get(path).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert not re.search(r"<script(?![^>]* src=)|\son\w+=|style=", client.get(path).text)
+
+
+@pytest.mark.parametrize("name", ["../shell.py", "%2e%2e%2fshell.py", "none.css", ".", "app.css/x"])
+def test_no_file_is_there_but_those_of_the_app(name: str, client: httpx.Client) -> None:
+    assert client.get(f"/app/static/{name}").status_code == 404
+    assert client.get("/app/static/app.css").headers["content-type"].startswith("text/css")
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}]
+)
+def test_a_form_on_a_page_of_others_begins_nothing(
+    headers: dict[str, str], client: httpx.Client
+) -> None:
+    answer = client.post("/app/crawls", data={"urls": "https://a.example/"}, headers=headers)
+    assert answer.status_code == 403
+
+
+def test_where_a_key_is_needed_it_is_asked_for_and_kept_in_a_cookie(api: Api, data: Path) -> None:
+    token = new_key(data)["Authorization"].removeprefix("Bearer ")
+    client = api()
+    assert client.get("/app/").status_code == 401
+    assert "A key, please" in client.get("/app/").text
+    assert client.post("/app/login", data={"key": "freki_wrong"}).status_code == 401
+    answer = client.post("/app/login", data={"key": token})
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert client.get("/app/").status_code == 200
+    assert client.get("/crawls").status_code == 200  # pictures and events are read with it
+    assert client.post("/crawls", json={"urls": ["https://a.example/"]}).status_code == 401
+    assert client.get("/app/crawls/crl_of_another").status_code == 404
+    client.post("/app/logout")
+    assert client.get("/app/").status_code == 401
+
+
+def test_who_may_only_read_begins_nothing(api: Api, data: Path) -> None:
+    token = new_key(data, "read")["Authorization"].removeprefix("Bearer ")
+    client = api()
+    client.post("/app/login", data={"key": token})
+    assert "Start the crawl" not in client.get("/app/").text
+    assert client.post("/app/crawls", data={"urls": "https://a.example/"}).status_code == 403
+    assert (
+        client.post("/app/settings/keys", data={"name": "mine", "admin": "yes"}).status_code == 403
+    )
+
+
+def test_a_key_is_shown_once_and_revoked(api: Api) -> None:
+    client = api()
+    made = client.post("/app/settings/keys", data={"name": "reports", "admin": "yes"})
+    token = re.search(r"freki_[\w-]+", made.text)[0]  # type: ignore[index]
+    client.post("/app/login", data={"key": token})
+    page = client.get("/app/settings").text
+    assert token not in page
+    id_ = re.search(r'name="revoke" value="(\w+)"', page)[1]  # type: ignore[index]
+    client.post("/app/settings/keys", data={"revoke": id_})
+    assert client.get("/crawls", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+
+
+# What a hostile page left in the store.
+
+
+@pytest.fixture
+def hostile(api: Api, data: Path) -> tuple[httpx.Client, str]:
+    """A service with one crawl, all texts of which came from an attacker."""
+    client = api()
+    where = begin(client, name=HOSTILE)
+    id_ = where.rpartition("/")[2]
+    place = Terms(data=data).place
+    with closing(Desk(place)) as desk:
+        job = orders.find(desk, id_)
+    assert job is not None
+    path = place.store_of(job.crawl)
+    with closing(open_store(path)) as db:
+        crawl = crawls.begin(db, job.crawl, ["https://a.example/"], config.settings(), 0.0)
+        ledger = ledger_of(db, str(path), crawl.id, LedgerTerms())
+        session = ledger.join(0.0)
+        ledger.commit(
+            session, Batch(0.0, discoveries=[Discovery("https://a.example/", 0, 0, Via.seed)])
+        )
+        (work,) = ledger.claim(session, 1.0, 1, []).hosts
+        (claim,) = work.claims
+        headers = (("x-evil", HOSTILE), ("content-type", "text/html"))
+        body = f"<title>{HOSTILE}</title>{HOSTILE}".encode()
+        response = Response(claim.url, 200, headers, body, "text/html", Timings())
+        links = [Link("https://a.example/x", HOSTILE), Link("javascript:alert(3)", HOSTILE)]
+        page = Page(
+            links=links, title=HOSTILE, description=HOSTILE, canonical="javascript:alert(4)"
+        )
+        outcome = Outcome(
+            claim, State.done, Reason.ok, HOSTILE, visit=Visit(2.0, response, page), at=2.0
+        )
+        ledger.commit(session, Batch(2.0, [outcome]))
+        ledger.leave(session, 3.0)
+    return client, where
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_an_attacker_wrote_is_only_text(view: str, hostile: tuple[httpx.Client, str]) -> None:
+    client, where = hostile
+    answer = client.get(where + view)
+    assert answer.status_code == 200
+    assert "<script>alert" not in answer.text
+    assert "<img src=x" not in answer.text
+    assert 'href="javascript:' not in answer.text
+    assert "&lt;script&gt;" in answer.text  # it was there to be escaped
+
+
+def test_a_story_is_only_text_as_well(hostile: tuple[httpx.Client, str]) -> None:
+    client, where = hostile
+    answer = client.get(f"{where}/explain", params={"url": "https://a.example/"})
+    assert answer.status_code == 200
+    assert "<script>alert" not in answer.text
+
+
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+def test_what_is_filtered_is_what_is_downloaded(
+    format_: str, hostile: tuple[httpx.Client, str]
+) -> None:
+    client, where = hostile
+    assert "https://a.example/" in client.get(f"{where}/urls.{format_}?state=done").text
+    assert "https://a.example/" not in client.get(f"{where}/urls.{format_}?state=failed").text
+    kept = client.get(f"{where}/pages.{format_}").headers["content-disposition"]
+    assert kept == f'attachment; filename="pages.{format_}"'
+    assert client.get(f"{where}/secrets.{format_}").status_code == 404

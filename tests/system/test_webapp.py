@@ -1,0 +1,106 @@
+"""The web app in a real browser: from a form to a file, and nothing hostile is ever run."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+from tests.background import background
+from tests.serve.conftest import whole
+from tests.system.scripted import answer, scripted
+
+from freki.fetch.browser.find import find
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+VIEWS = ("", "/pages", "/urls", "/wrong", "/gallery", "/structure")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        # Without its sandbox, because tests may run as root; the pages are our own.
+        made = play.chromium.launch(executable_path=str(find().path), args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    with browser.new_context() as context:
+        yield context.new_page()
+
+
+def _site() -> dict[str, bytes]:
+    title = f"<!doctype html><title>{HOSTILE.replace('<', '&lt;')}</title>"
+    links = "<a href='/gone'>gone</a> <a href='javascript:alert(3)'>script</a>"
+    return {
+        "/": _html(f"{title}<a href='/there'>{HOSTILE.replace('<', '&lt;')}</a> {links}"),
+        "/there": _html(f"{title}{HOSTILE}"),
+        "/gone": answer(404, x_evil=HOSTILE),
+    }
+
+
+def _html(body: str) -> bytes:
+    return answer(200, body.encode(), content_type="text/html")
+
+
+def _refuse(dialog: Dialog, alerts: list[str]) -> None:
+    alerts.append(dialog.message)
+    dialog.dismiss()
+
+
+def test_from_a_form_to_a_downloaded_file(tab: Page, tmp_path: Path) -> None:
+    alerts: list[str] = []
+    complaints: list[str] = []
+    tab.on("dialog", lambda dialog: _refuse(dialog, alerts))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    with (
+        background(scripted(_site())) as site,
+        whole(tmp_path / "data", "--workers", "1") as client,
+    ):
+        tab.goto(f"{client.base_url}/")
+        tab.get_by_label("Start at").fill(site.url)
+        tab.get_by_text("More options").click()
+        tab.get_by_label("Seconds between requests").fill("0")
+        tab.get_by_role("button", name="Start the crawl").click()
+        tab.wait_for_url(re.compile(r"/app/crawls/crl_\w+$"))
+        crawl = tab.url
+        tab.locator('[data-live="state"]', has_text="done").wait_for()
+        tab.locator('[data-live="tail"] .badge').first.wait_for()  # replayed from the events
+        assert tab.locator('[data-live="pages"]').inner_text() == "3"
+        for view in VIEWS:
+            tab.goto(crawl + view)
+            assert tab.get_by_role("heading").first.is_visible()
+        tab.goto(f"{crawl}/pages")
+        tab.get_by_label("Status").fill("404")
+        tab.get_by_role("button", name="Filter").click()
+        with tab.expect_download() as download:
+            tab.get_by_role("link", name="CSV").click()
+        lines = Path(download.value.path()).read_text("utf-8").splitlines()
+        assert len(lines) == 2
+        assert "/gone" in lines[1]
+        tab.goto(crawl)
+        tab.get_by_label("Its URL").fill(f"{site.url}/gone")
+        tab.get_by_role("button", name="Tell its story").click()
+        assert "the server answered with an error" in tab.content()
+    assert alerts == []
+    assert complaints == []
+
+
+def test_everything_can_be_reached_and_named_without_a_mouse(tab: Page, tmp_path: Path) -> None:
+    with whole(tmp_path / "data", "--workers", "1") as client:
+        for path in ("/app/", "/app/settings"):
+            tab.goto(f"{client.base_url}{path}")
+            tab.keyboard.press("Tab")
+            assert tab.evaluate("document.activeElement.textContent") == "To the content"
+            unnamed = tab.evaluate(
+                "[...document.querySelectorAll('input:not([type=hidden]), select')]"
+                ".filter(each => !each.labels.length).map(each => each.name)"
+            )
+            assert unnamed == []
+            assert tab.evaluate("document.documentElement.lang") == "en"
+        tab.set_viewport_size({"width": 390, "height": 800})
+        tab.goto(f"{client.base_url}/app/")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
