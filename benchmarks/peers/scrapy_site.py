@@ -19,7 +19,7 @@ class Site(scrapy.Spider):
     name = "site"
     start_urls = (START,)
     allowed_domains = (urlsplit(START).hostname or "",)
-    links = LinkExtractor(allow_domains=allowed_domains)
+    links = LinkExtractor(allow_domains=(urlsplit(START).netloc,))  # with the port
 
     def parse(self, response: Any) -> Iterator[Any]:
         if not isinstance(response, scrapy.http.TextResponse):

@@ -1,6 +1,7 @@
 """Spiders as programs of users: killed at any moment, with several workers, and wrong ones."""
 
 import signal
+import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 from tests.background import background
-from tests.command import ended, freki, start
+from tests.command import call, ended, freki, start
+from tests.postgres import PASSWORD, PostgresServer
 from tests.system.scripted import answer, scripted
 
 from freki.ledger import crawls, read
@@ -19,7 +21,11 @@ from freki.ledger.store import open_store
 from freki.testing.shop import BOOKS, OFFERS, serve
 
 SPIDER = """
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
+
 import freki
 
 
@@ -29,13 +35,20 @@ class Place:
     row: int
 
 
+def elsewhere(items):
+    with closing(sqlite3.connect(Path(__file__).with_name("mine.db"))) as mine, mine:
+        mine.execute("CREATE TABLE IF NOT EXISTS book (id INTEGER PRIMARY KEY, title TEXT)")
+        rows = [(item.id, item.data["title"]) for item in items]
+        mine.executemany("INSERT OR REPLACE INTO book VALUES (?, ?)", rows)
+
+
 def priced(item, page):
     return item | {"price": float(page.css(".price").text.split()[1])}
 
 
 class Shop(freki.Spider):
     start = ["SHOP:login", "SHOP:"]
-    pipelines = [priced, freki.dedupe("title")]
+    pipelines = [priced, freki.dedupe("title"), freki.batch(elsewhere, size=3)]
 
     def parse(self, page):
         if page.css("form"):
@@ -100,6 +113,9 @@ def test_kills_at_any_moment_lose_and_double_no_item(tmp_path: Path) -> None:
     assert sorted(titles) == sorted(TITLES)
     rows = {item["title"]: item["row"] for item in items}
     assert all(rows[title] == number % 5 for number, (title, _, _) in enumerate(BOOKS))
+    with closing(sqlite3.connect(tmp_path / "mine.db")) as mine:
+        handed_on = [title for (title,) in mine.execute("SELECT title FROM book ORDER BY id")]
+    assert handed_on == titles
     assert shop.turned_away == 0  # who logged in before a kill is logged in after it
 
 
@@ -111,6 +127,17 @@ def test_several_workers_share_a_spider(tmp_path: Path) -> None:
         assert ended(start("crawl", "--spider", spider, *words)).code == 0
     items, _ = stored(store)
     assert sorted(item["title"] for item in items) == sorted(title for title, _, _ in BOOKS)
+
+
+def test_a_spider_works_on_a_server_too(tmp_path: Path, postgres: PostgresServer) -> None:
+    store, secret = str(postgres.schema()), {"PGPASSWORD": PASSWORD}
+    with background(serve()) as shop:
+        spider = written(tmp_path, SPIDER, shop.url)
+        words = ("--store", store, "--delay", "0", "--quiet")
+        run = call("crawl", "--spider", spider, *words, variables=secret)
+        assert run.code == 0, run.err
+    lines = call("items", "--store", store, "--format", "jsonl", variables=secret).out.splitlines()
+    assert sorted(msgspec.json.decode(line)["data"]["title"] for line in lines) == sorted(TITLES)
 
 
 def test_an_extraction_without_python(tmp_path: Path) -> None:
@@ -207,6 +234,25 @@ def test_a_dead_proxy_is_told_and_blames_no_host(tmp_path: Path) -> None:
         assert run.code == 7
         assert f"The start URL {shop.url} gave no page (proxy: http://127.0.0.1:1025:" in run.out
         assert not shop.asked
+
+
+def test_with_a_cache_the_second_crawl_asks_nobody_and_waits_for_nobody(tmp_path: Path) -> None:
+    text = "import freki\nclass A(freki.Spider):\n  start = ['SHOP:']\n  follow_links = True\n"
+    text += "  def parse(self, page): return {'title': page.title}\n"
+    with background(serve()) as shop:
+        spider = written(tmp_path, text, shop.url)
+        words = ("--cache", tmp_path / "cache", "--cache-for", "999", "--quiet", "--depth", "1")
+        first, second = tmp_path / "1.db", tmp_path / "2.db"
+        assert (
+            freki("crawl", "--spider", spider, *words, "--store", first, "--delay", "0").code == 0
+        )
+        asked = shop.asked.total()
+        begun = time.monotonic()
+        slow = ("--delay", "1.5")  # which the first answer, robots.txt, is followed by
+        assert freki("crawl", "--spider", spider, *words, "--store", second, *slow).code == 0
+        assert time.monotonic() - begun < 8
+        assert shop.asked.total() == asked
+    assert sorted(map(str, stored(first)[0])) == sorted(map(str, stored(second)[0]))
 
 
 SCRIPTED = b"<h1>empty</h1><script>document.querySelector('h1').textContent = 'made'</script>"
