@@ -147,7 +147,15 @@ def test_a_body_that_is_too_large_is_refused_however_it_comes(client: httpx.Clie
 
 
 def test_a_part_of_a_list_is_bounded(client: httpx.Client) -> None:
-    for query in ("limit=1000000000", "limit=0", "limit=x", "cursor=x", "cursor=-1", "state=x"):
+    for query in (
+        "limit=1000000000",
+        "limit=0",
+        "limit=x",
+        "cursor=x",
+        "cursor=-1",
+        "state=x",
+        f"cursor={10**20}",
+    ):
         assert problem(client.get(f"/crawls?{query}"))["reason"] == "invalid", query
 
 

@@ -104,7 +104,7 @@ CrawlChange.__doc__ = "Other limits for a crawl, also while it runs."
 
 
 Cursor = Annotated[
-    str | None, Field(max_length=24, pattern=r"^\d+$", description="`cursor` of the answer before")
+    str | None, Field(pattern=r"^[0-9]{1,15}$", description="`cursor` of the answer before")
 ]
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
 
