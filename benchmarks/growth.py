@@ -61,6 +61,7 @@ KNOWING = ("url", "url_print", "url_open", "url_start")
 SETTINGS = Settings(scope=Scope(scope="any"), politeness=Politeness(delay=0))
 
 STARTS = 5
+ECHO = 0.5  # seconds in which a server that has something to log logs it
 
 
 class Growth(Struct, frozen=True):
@@ -206,7 +207,7 @@ def hosts(folder: Path) -> Iterator[tuple[int, Path]]:
 
 def restart(file: Path, sites: Sites, journal: Path) -> tuple[float, float]:
     """Continue a crawl until its first request: the seconds, and its memory then."""
-    before = journal.stat().st_size
+    before = _quiet(journal)
     began = time.perf_counter()
     command = ["-m", "freki", "crawl", sites.url(0), "--quiet", "--delay=0", "--scope=any"]
     crawl = subprocess.Popen([sys.executable, *command, f"--store={file}"])
@@ -218,6 +219,15 @@ def restart(file: Path, sites: Sites, journal: Path) -> tuple[float, float]:
             return time.perf_counter() - began, memory(crawl.pid)
         finally:
             crawl.kill()
+
+
+def _quiet(journal: Path) -> int:
+    """Its size, when what the one before asked for in the moment of its death is in it."""
+    while True:
+        size = journal.stat().st_size
+        time.sleep(ECHO)
+        if journal.stat().st_size == size:
+            return size
 
 
 def grow(known: int) -> Growth:

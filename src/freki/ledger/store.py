@@ -84,7 +84,7 @@ def legible(store: str) -> Iterator[None]:
     with translated(store):
         try:
             yield
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise StoreDamaged(f"{store}: {ADVICE[StoreDamaged]} ({error})") from error
 
 
