@@ -169,6 +169,7 @@ def test_a_table_that_is_described_otherwise_is_told_and_mended(site: Site, stor
         db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'robots', 'sobots')")
         db.commit()
     assert "not described" in check(store).out
+    assert all_of_it(site, store).code == 3
     assert check(store, "--repair").code == 3
     assert all_of_it(site, Path(f"{store}.rescued")).code == 0
 

@@ -1,5 +1,6 @@
 """The crawls of a store: begun, continued, ended."""
 
+import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,7 +14,7 @@ from freki.ledger.check import look_soon
 from freki.ledger.database import Database
 from freki.ledger.identity import is_url, key_fits
 from freki.ledger.statements import statements
-from freki.ledger.store import ADVICE, translated
+from freki.ledger.store import ADVICE, describes_ours, translated
 from freki.url import split
 
 SQL: Final = statements("crawls.sql")
@@ -143,10 +144,14 @@ def refuse_if_running(db: Database, crawl: Crawl) -> None:
 
 
 def refuse_if_damaged(db: Database, crawl: Crawl) -> None:
-    """Raises `StoreDamaged` where known URLs would be taken for new ones."""
+    """Raises `StoreDamaged` where nothing can be believed: not what a table is, or what is new."""
+    detail = ""
     with translated(crawl.name):
-        if not key_fits(db):
+        if isinstance(db, sqlite3.Connection) and not describes_ours(db):
+            detail = "its tables are not described as they were made"
+        elif not key_fits(db):
             detail = "the key of its fingerprints is another one"
+        if detail:
             raise StoreDamaged(f"crawl {crawl.name!r}: {ADVICE[StoreDamaged]} ({detail})")
 
 
