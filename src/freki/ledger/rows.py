@@ -1,6 +1,7 @@
 """Turns a batch into rows: everything that needs no database, so that no lock waits for it."""
 
 from collections import Counter
+from collections.abc import Callable
 from hashlib import sha256
 
 import msgspec
@@ -121,6 +122,18 @@ class Packer:
 def unpack_links(packed: bytes | None) -> list[Link]:
     """The links of a page, as they were stored."""
     return _LINKS.decode(ZstdDecompressor().decompress(packed)) if packed else []
+
+
+def links_to(url: str) -> Callable[[bytes], list[Link]]:
+    """Finds the links of a page that lead to one URL; a page that has none costs little."""
+    unzip = ZstdDecompressor().decompress
+    written = _encode(url)
+
+    def find(packed: bytes) -> list[Link]:
+        raw = unzip(packed)
+        return [link for link in _LINKS.decode(raw) if link.url == url] if written in raw else []
+
+    return find
 
 
 def pack_request(request: Request) -> bytes:

@@ -10,7 +10,7 @@ from freki.ledger.database import Database
 from freki.ledger.discover import fingerprint
 from freki.ledger.identity import secret_of
 from freki.ledger.read import iso
-from freki.ledger.rows import unpack_links
+from freki.ledger.rows import links_to
 from freki.ledger.statements import statements
 from freki.messages import Reason, State, Timings, Via
 from freki.url import split
@@ -136,9 +136,8 @@ def _attempts(db: Database, url: int, visit: tuple[Any, ...] | None) -> Iterator
 
 def _mothers(db: Database, id_: int, url: str) -> Iterator[Mother]:
     """Pages that link here. Links are kept with their page, so this looks at every page."""
+    find = links_to(url)
     for page, name, packed in db.execute(SQL["pages_with_links"], (id_,)):
-        if page == id_:
-            continue
-        for link in unpack_links(packed):
-            if link.url == url:
+        for link in find(packed):
+            if page != id_:
                 yield Mother(name, link.text, link.rel, Via(link.via).name)

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from starlette.responses import Response
 
 from freki.ledger import read
+from freki.messages import PAGES, State
 from freki.serve.callers import Books
 from freki.serve.office import Results
 from freki.serve.views.shell import page
@@ -16,8 +17,9 @@ from freki.url import split
 routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 
 # Rows that are read for a page, and folders that are shown of one.
-LOOKED_AT = 100_000
+LOOKED_AT = 40_000
 SHOWN = 40
+_PAGES = {reason.name for reason in PAGES}
 DEEPEST = 6
 
 
@@ -40,14 +42,20 @@ def structure(request: Request, id: str, office: Books, visitor: Visitor) -> Res
     job = office.job(visitor, id)
     with office.results(job) as found:
         hosts, ways = _read(found) if found else ([], [])
-    return page(request, "structure.html", job=job, here="structure", hosts=hosts, ways=ways)
+    is_cut = sum(host.all for host in hosts) >= LOOKED_AT
+    return page(
+        request, "structure.html",
+        job=job, here="structure", hosts=hosts, ways=ways, is_cut=is_cut,
+    )  # fmt: skip
 
 
 def _read(found: Results) -> tuple[list[Folder], list[tuple[str, str, int, float]]]:
     hosts: dict[str, Folder] = {}
     ways: Counter[tuple[str, str]] = Counter()
-    wanted = read.Filter(limit=LOOKED_AT)
-    for _, row in read.numbered_pages(found.db, found.crawl.id, wanted):
+    wanted = read.Filter(state=State.done, limit=LOOKED_AT)
+    for _, row in read.numbered_urls(found.db, found.crawl.id, wanted):
+        if row.reason not in _PAGES:
+            continue
         origin, path = split(row.url)
         host = hosts.setdefault(origin, Folder(origin))
         _place(host, path)

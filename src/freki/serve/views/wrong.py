@@ -20,6 +20,7 @@ routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 # Of each kind so many are shown, and so many rows are looked at: a page is answered in a second.
 SHOWN = 50
 LOOKED_AT = 20_000
+PAGES_LOOKED_AT = 5_000
 
 
 class Group(Struct):
@@ -59,7 +60,7 @@ def _look(found: Results) -> Findings:
     errors = read.Filter(reason=Reason.http_error, limit=LOOKED_AT)
     moved = read.Filter(reason=Reason.redirect, limit=SHOWN)
     broken = [row for _, row in read.numbered_urls(db, crawl, errors)]
-    pages = list(read.numbered_pages(db, crawl, read.Filter(limit=LOOKED_AT)))
+    pages = list(read.numbered_pages(db, crawl, read.Filter(limit=PAGES_LOOKED_AT)))
     slow = sorted(pages, key=lambda row: row[1].timings.get("total", 0.0), reverse=True)
     return Findings(
         grouped(row for _, row in read.numbered_urls(db, crawl, failed)),
@@ -68,7 +69,7 @@ def _look(found: Results) -> Findings:
         [(number, row.url, row.timings.get("total", 0.0)) for number, row in slow[:20]],
         _twins(pages),
         read.traps(db, crawl),
-        is_cut=len(pages) == LOOKED_AT,
+        is_cut=len(pages) == PAGES_LOOKED_AT,
     )
 
 
