@@ -104,6 +104,16 @@ def _made(name: str, most: int) -> Iterator[Path]:
                 return
 
 
+def sweep(older: float) -> None:
+    """Remove groups that nobody is in any more; one that somebody is in cannot be removed."""
+    for root, key in ((_V2, "0"), (_V1, "memory")):
+        own = _own(root, key)
+        for folder in own.glob("freki-*") if own is not None else ():
+            with suppress(OSError):
+                if folder.stat().st_mtime < older:
+                    folder.rmdir()
+
+
 def of_process(pid: int) -> int:
     """Bytes a process has for itself; 0 where it is gone."""
     try:

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from io import FileIO
@@ -39,6 +40,7 @@ _MARK = "freki-browser-"
 _START_SECONDS = 30.0
 _END_SECONDS = 2.0
 _DEAD_SECONDS = 5.0
+_YOUNG = 60.0
 
 _NO_SANDBOX = (
     "its sandbox does not work here: allow user namespaces (sysctl"
@@ -234,6 +236,7 @@ def _folder() -> tuple[Path, FileIO]:
 
 def reap() -> int:
     """End the browsers of the dead and remove their profiles; answers with how many there were."""
+    memory.sweep(time.time() - _YOUNG)  # a younger one may be waiting for its browser
     folders = Path(tempfile.gettempdir()).glob(f"{_MARK}*")
     return sum(_reap(folder) for folder in folders)
 
