@@ -9,7 +9,7 @@ from tests.system.scripted import answer, page, scripted
 
 
 def test_what_ended_is_put_back_and_the_hint_continues_the_crawl(store: Path) -> None:
-    script = {"/": page("/ill"), "/ill": answer(500)}
+    script = {"/": page("/ill"), "/ill": answer(500, b"ill")}
     with background(scripted(script)) as site:
         words = ("--delay", "0", "--attempts", "1")
         freki("crawl", "--store", store, *words, "--name", "two words", f"{site.url}/")
@@ -17,6 +17,7 @@ def test_what_ended_is_put_back_and_the_hint_continues_the_crawl(store: Path) ->
         assert (run.code, run.out) == (0, "1 URL of crawl 'two words' will be tried again.\n")
         assert run.err.endswith(f"freki crawl --name 'two words' --store {store}\n")
         assert freki("status", "--store", store, "--json").json["waiting"] == 1
+        assert freki("check", store).code == 0
 
         site.script = {**script, "/ill": page()}
         again = freki("crawl", "--store", store, "--name", "two words", "--json")

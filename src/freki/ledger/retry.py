@@ -39,6 +39,7 @@ def _put_back(db: Database, crawl: int, wanted: Filter) -> int:
         return 0
     ids = msgspec.json.encode([url for url, *_ in urls]).decode()
     db.execute(SQL["forget_visits"], (ids,))
+    db.execute(SQL["forget_bodies"])
     db.execute(SQL["forget_items"], (ids,))
     db.execute(SQL["retry"], (ids,))
     changes = Counter((state, reason) for _, _, state, reason in urls)

@@ -7,6 +7,10 @@ WHERE id IN (SELECT value FROM json_each(?));
 -- name: forget_visits
 DELETE FROM page WHERE url IN (SELECT value FROM json_each(?));
 
+-- What is kept of a body is kept for its pages.
+-- name: forget_bodies
+DELETE FROM body WHERE id NOT IN (SELECT body FROM page);
+
 -- name: forget_items
 DELETE FROM item WHERE url IN (SELECT value FROM json_each(?));
 
