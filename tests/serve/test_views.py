@@ -29,6 +29,7 @@ from freki.messages import (
     Visit,
 )  # fmt: skip
 from freki.serve.terms import Terms
+from freki.steps import Ledger, Session
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 VIEWS = ("", "/pages", "/urls", "/wrong", "/gallery", "/structure", "/pages/1")
@@ -167,24 +168,25 @@ def hostile(api: Api, data: Path) -> tuple[httpx.Client, str]:
         crawl = crawls.begin(db, job.crawl, ["https://a.example/"], config.settings(), 0.0)
         ledger = ledger_of(db, str(path), crawl.id, LedgerTerms())
         session = ledger.join(0.0)
-        ledger.commit(
-            session, Batch(0.0, discoveries=[Discovery("https://a.example/", 0, 0, Via.seed)])
-        )
-        (work,) = ledger.claim(session, 1.0, 1, []).hosts
-        (claim,) = work.claims
-        headers = (("x-evil", HOSTILE), ("content-type", "text/html"))
-        body = f"<title>{HOSTILE}</title>{HOSTILE}".encode()
-        response = Response(claim.url, 200, headers, body, "text/html", Timings())
-        links = [Link("https://a.example/x", HOSTILE), Link("javascript:alert(3)", HOSTILE)]
-        page = Page(
-            links=links, title=HOSTILE, description=HOSTILE, canonical="javascript:alert(4)"
-        )
-        outcome = Outcome(
-            claim, State.done, Reason.ok, HOSTILE, visit=Visit(2.0, response, page), at=2.0
-        )
-        ledger.commit(session, Batch(2.0, [outcome]))
-        ledger.leave(session, 3.0)
+        title = f"<title>{HOSTILE}</title>{HOSTILE}"
+        _store_page(ledger, session, "https://a.example/", title, 2.0)
+        _store_page(ledger, session, "https://b.example/Long_100%", title * 2, 4.0)
+        ledger.leave(session, 5.0)
     return client, where
+
+
+def _store_page(ledger: Ledger, session: Session, url: str, body: str, at: float) -> None:
+    """What an attacker answers with, in every place there is."""
+    ledger.commit(session, Batch(at - 1, discoveries=[Discovery(url, 0, 0, Via.seed)]))
+    (work,) = ledger.claim(session, at - 1, 1, []).hosts
+    (claim,) = work.claims
+    headers = (("x-evil", HOSTILE), ("content-type", "text/html"))
+    response = Response(url, 200, headers, body.encode(), "text/html", Timings(total=at))
+    links = [Link("https://a.example/x", HOSTILE), Link("javascript:alert(3)", HOSTILE)]
+    page = Page(links=links, title=HOSTILE, description=HOSTILE, canonical="javascript:alert(4)")
+    visit = Visit(at, response, page)
+    outcome = Outcome(claim, State.done, Reason.ok, HOSTILE, visit=visit, at=at)
+    ledger.commit(session, Batch(at, [outcome]))
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -215,3 +217,39 @@ def test_what_is_filtered_is_what_is_downloaded(
     kept = client.get(f"{where}/pages.{format_}").headers["content-disposition"]
     assert kept == f'attachment; filename="pages.{format_}"'
     assert client.get(f"{where}/secrets.{format_}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ALERT(1)", ["https://a.example/", "https://b.example/Long_100%"]),
+        ("long", ["https://b.example/Long_100%"]),
+        ("0%", ["https://b.example/Long_100%"]),
+        ("L%g", []),
+        ("a_example", []),
+        ("' OR 1 --", []),
+    ],
+)
+@pytest.mark.parametrize("what", ["pages", "urls"])
+def test_a_list_is_searched_in_titles_and_addresses(
+    what: str, text: str, found: list[str], hostile: tuple[httpx.Client, str]
+) -> None:
+    client, where = hostile
+    asked = {"text": text}
+    assert client.get(f"{where}/{what}", params=asked).text.count('class="url"') == len(found)
+    lines = client.get(f"{where}/{what}.csv", params=asked).text.splitlines()[1:]
+    assert [line.split(",")[0] for line in lines] == found
+
+
+@pytest.mark.parametrize("sort", ["size", "time"])
+def test_the_pages_that_are_shown_are_sorted(sort: str, hostile: tuple[httpx.Client, str]) -> None:
+    client, where = hostile
+    pages = [
+        re.findall(r'/pages/(\d+)">', client.get(f"{where}/pages", params=asked).text)
+        for asked in ({}, {"sort": sort}, {"sort": "__class__"})
+    ]
+    assert pages[0] == pages[2] == pages[1][::-1]
+    assert (
+        f'aria-sort=descending><a href="?sort={sort}'
+        in client.get(f"{where}/pages?sort={sort}").text
+    )

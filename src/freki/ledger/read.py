@@ -140,6 +140,7 @@ class Filter(Struct, frozen=True):
     depth: int | None = None
     content_type: str | None = None
     url: str | None = None
+    text: str | None = None  # in its address or title; small ASCII letters are as good as capitals
     redirects: bool = False  # answers that lead elsewhere as well
     after: int = 0
     limit: int = -1  # SQLite's word for none
@@ -156,6 +157,7 @@ class Filter(Struct, frozen=True):
             "depth": self.depth,
             "content_type": self.content_type,
             "url": self.url,
+            "text": self.text,
             "redirects": self.redirects,
             "after": self.after,
             "limit": self.limit,

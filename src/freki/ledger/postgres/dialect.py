@@ -21,6 +21,7 @@ _SPELLING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), spelling)
     for pattern, spelling in (
         (r"\bBEGIN IMMEDIATE\b", "BEGIN"),
+        (r"\binstr\(", "strpos("),
         (r" (NOT INDEXED|INDEXED BY \w+)", ""),
         (r"\bCROSS JOIN (\w+(?: AS \w+)?) ON\b", r"JOIN \1 ON"),
         (

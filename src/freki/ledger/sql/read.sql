@@ -21,6 +21,8 @@ WHERE host.crawl = :crawl AND url.id > :after
   AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
   AND (:origin IS NULL OR host.origin = :origin)
   AND (:depth IS NULL OR url.depth = :depth)
+  AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
+    OR instr(lower(page.title), lower(:text)) > 0)
 ORDER BY url.id LIMIT :limit;
 
 -- name: pages
@@ -40,6 +42,8 @@ WHERE host.crawl = :crawl AND page.url > :after
   AND (:origin IS NULL OR host.origin = :origin)
   AND (:content_type IS NULL OR page.content_type LIKE :content_type || '%')
   AND (:url IS NULL OR host.origin || url.path = :url)
+  AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
+    OR instr(lower(page.title), lower(:text)) > 0)
 ORDER BY page.url LIMIT :limit;
 
 -- Answers in the order in which they were stored, with what an archive wants of them.

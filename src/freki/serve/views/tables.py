@@ -1,6 +1,6 @@
 """Lists of URLs and pages, with filters, in parts that do not shift while the crawl goes on."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from csv import writer
 from io import StringIO
 from typing import Any
@@ -21,8 +21,18 @@ routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 
 PART = 100
 
+# Of what is searched for, so many characters count.
+MOST_TEXT = 200
+
 URL_COLUMNS = ("url", "state", "reason", "status", "depth", "parent", "via", "detail", "found_at")
 PAGE_COLUMNS = ("url", "status", "title", "content_type", "bytes", "depth", "fetched_at")
+
+# What the rows that are shown can be sorted by, the largest first.
+SORTS: dict[str, Callable[[read.PageLine], float]] = {
+    "size": lambda row: row.bytes,
+    "time": lambda row: row.timings.get("total", 0.0),
+    "depth": lambda row: row.depth,
+}
 
 # Signs with which spreadsheets begin a formula; a quote before it makes it text.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -73,6 +83,7 @@ def filters(query: Mapping[str, str]) -> read.Filter:
         origin=query.get("host", "").strip() or None,
         depth=int(depth) if _is_number(depth) else None,
         content_type=query.get("type", "").strip() or None,
+        text=query.get("text", "").strip()[:MOST_TEXT] or None,
         after=int(after) if _is_number(after) else 0,
         limit=PART + 1,
     )
@@ -90,11 +101,14 @@ def _statuses(text: str) -> tuple[int, int] | None:
 
 def _table(request: Request, office: Office, job: Job, what: str) -> Response:
     asked = filters(request.query_params)
-    rows = list(_rows(office, job, what, asked))
+    rows: list[tuple[int, Any]] = list(_rows(office, job, what, asked))
     query = {name: text for name, text in request.query_params.items() if text and name != "after"}
+    shown, sort = rows[:PART], query.get("sort", "")
+    if what == "pages" and sort in SORTS:
+        shown.sort(key=lambda row: SORTS[sort](row[1]), reverse=True)
     return page(
         request, f"{what}.html",
-        job=job, here=what, rows=rows[:PART], query=query,
+        job=job, here=what, rows=shown, query=query, after=asked.after, sort=sort,
         next_after=rows[PART - 1][0] if len(rows) > PART else None,
         is_first=asked.after == 0, states=list(State.__members__), reasons=list(Reason.__members__),
     )  # fmt: skip
