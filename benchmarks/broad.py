@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import quantiles
 
 import msgspec
+import uvloop
 from benchmarks.cost import cost
 from benchmarks.report import machine, publish, table
 
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wanted = parser.parse_args(arguments)
     if wanted.crawl:
         seeds, store = map(Path, wanted.crawl)
-        told = asyncio.run(crawled(seeds.read_text().split(), store, wanted.delay))
+        told = uvloop.run(crawled(seeds.read_text().split(), store, wanted.delay))
         print(msgspec.json.encode(told).decode())
         return
     with tempfile.TemporaryDirectory() as name:

@@ -27,6 +27,7 @@ from freki.engine.pulse import Pulse
 from freki.engine.rendering import Wanted, with_browser
 from freki.engine.rulebook import NoRulebook, Rulebook
 from freki.engine.sitemap import read_sitemap
+from freki.engine.turns import Turns
 from freki.extract.page import extract
 from freki.extract.text import text_of
 from freki.fetch.browser.find import find
@@ -136,6 +137,7 @@ async def worker(
             pulse=pulse,
             clock=clock,
             deliver=program.deliver,
+            turn=Turns(),
             explore=program.explore,
         )
 

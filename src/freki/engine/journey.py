@@ -35,6 +35,7 @@ class Steps(Struct, frozen=True):
     pulse: Pulse
     clock: Callable[[], float]
     deliver: Deliver | None = None
+    turn: Callable[[], Awaitable[None]] | None = None  # waits where the loop has others to serve
     explore: Explore | None = None
 
 
@@ -64,6 +65,8 @@ async def journey(claim: Claim, steps: Steps) -> None:
     verdict = steps.judge(claim, answer, now)
     explored = await explore(claim, answer, verdict, steps)
     await steps.ledger.room()
+    if steps.turn is not None:
+        await steps.turn()
     # Nothing awaits from here on: the gate skips links it has judged lately, so the page that
     # revealed them must be in the buffer before the next page is judged.
     visit = settle(claim, answer, Judged(now, verdict, explored), steps)
