@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.pictured import store_change
 from tests.serve.conftest import Api, new_key
 
 from freki import config
@@ -158,14 +159,9 @@ def hostile(api: Api, data: Path) -> tuple[httpx.Client, str]:
     """A service with one crawl, all texts of which came from an attacker."""
     client = api()
     where = begin(client, name=HOSTILE)
-    id_ = where.rpartition("/")[2]
-    place = Terms(data=data).place
-    with closing(Desk(place)) as desk:
-        job = orders.find(desk, id_)
-    assert job is not None
-    path = place.store_of(job.crawl)
+    path = _store(data, where)
     with closing(open_store(path)) as db:
-        crawl = crawls.begin(db, job.crawl, ["https://a.example/"], config.settings(), 0.0)
+        crawl = crawls.begin(db, path.stem, ["https://a.example/"], config.settings(), 0.0)
         ledger = ledger_of(db, str(path), crawl.id, LedgerTerms())
         session = ledger.join(0.0)
         title = f"<title>{HOSTILE}</title>{HOSTILE}"
@@ -173,6 +169,15 @@ def hostile(api: Api, data: Path) -> tuple[httpx.Client, str]:
         _store_page(ledger, session, "https://b.example/Long_100%", title * 2, 4.0)
         ledger.leave(session, 5.0)
     return client, where
+
+
+def _store(data: Path, where: str) -> Path:
+    """The file of the crawl with this page."""
+    place = Terms(data=data).place
+    with closing(Desk(place)) as desk:
+        job = orders.find(desk, where.rpartition("/")[2])
+    assert job is not None
+    return place.store_of(job.crawl)
 
 
 def _store_page(ledger: Ledger, session: Session, url: str, body: str, at: float) -> None:
@@ -253,3 +258,57 @@ def test_the_pages_that_are_shown_are_sorted(sort: str, hostile: tuple[httpx.Cli
         f'aria-sort=descending><a href="?sort={sort}'
         in client.get(f"{where}/pages?sort={sort}").text
     )
+
+
+@pytest.fixture
+def pictured(hostile: tuple[httpx.Client, str], data: Path) -> tuple[httpx.Client, str, list[str]]:
+    """The same with two pictures of its page."""
+    client, where = hostile
+    path = _store(data, where)
+    with closing(open_store(path)) as db:
+        crawl = crawls.find(db, path.stem)
+        assert crawl is not None
+        return client, where, store_change(db, crawl.id, HOSTILE)
+
+
+def test_two_pictures_are_compared_as_the_command_does(
+    pictured: tuple[httpx.Client, str, list[str]],
+) -> None:
+    client, where, digests = pictured
+    gallery = client.get(f"{where}/gallery").text
+    assert re.findall(r'name="capture" value="(\w+)"', gallery) == digests
+    answer = client.get(f"{where}/compare", params={"capture": digests})
+    assert answer.status_code == 200
+    assert 'class="frame-new" x="64" y="160" width="64" height="32"' in answer.text
+    assert "<script>alert" not in answer.text + gallery
+    assert "<img src=x" not in answer.text + gallery
+    assert " style=" not in answer.text + gallery
+    same = client.get(f"{where}/compare", params={"capture": digests[:1] * 2})
+    assert "the same, byte for byte" in same.text
+
+
+@pytest.mark.parametrize(
+    ("picked", "code"),
+    [
+        ([], 422),
+        (["0" * 64], 422),
+        (["0" * 64] * 2, 404),
+        (["../../etc/passwd"] * 2, 404),
+        (["0" * 64] * 3, 422),
+    ],
+)
+def test_what_is_no_pair_of_pictures_is_not_compared(
+    picked: list[str], code: int, pictured: tuple[httpx.Client, str, list[str]]
+) -> None:
+    client, where, _ = pictured
+    assert client.get(f"{where}/compare", params={"capture": picked}).status_code == code
+
+
+def test_pictures_too_large_to_be_looked_at_are_still_shown(
+    pictured: tuple[httpx.Client, str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, where, digests = pictured
+    monkeypatch.setattr("freki.serve.views.compare.MOST_PIXELS", 1)
+    answer = client.get(f"{where}/compare", params={"capture": digests})
+    assert "too large" in answer.text
+    assert digests[1] in answer.text

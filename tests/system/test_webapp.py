@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 from tests.background import background
+from tests.pictured import store_change
 from tests.serve.conftest import whole
 from tests.system.scripted import answer, scripted
 
 from freki.fetch.browser.find import find
+from freki.ledger.store import open_store
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 VIEWS = ("", "/pages", "/urls", "/wrong", "/gallery", "/structure")
@@ -104,3 +107,45 @@ def test_everything_can_be_reached_and_named_without_a_mouse(tab: Page, tmp_path
         tab.set_viewport_size({"width": 390, "height": 800})
         tab.goto(f"{client.base_url}/app/")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_two_pictures_are_picked_and_compared_by_keyboard(tab: Page, tmp_path: Path) -> None:
+    complaints: list[str] = []
+    tab.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    data = tmp_path / "data"
+    with (
+        background(scripted(_site())) as site,
+        whole(data, "--workers", "1") as client,
+    ):
+        tab.goto(f"{client.base_url}/")
+        tab.get_by_label("Start at").fill(site.url)
+        tab.get_by_role("button", name="Start the crawl").click()
+        tab.locator('[data-live="state"]', has_text="done").wait_for()
+        (path,) = data.rglob("crl_*.db")
+        with closing(open_store(path)) as db:
+            store_change(db, 1, HOSTILE)
+        crawl = tab.url
+        tab.goto(f"{crawl}/gallery")
+        tab.locator(".gallery a").first.focus()
+        for key in (" ", "ArrowRight", " "):
+            tab.keyboard.press(key)
+        assert tab.evaluate("document.activeElement.closest('div').previousElementSibling !== null")
+        assert tab.locator(".gallery input:checked").count() == 2
+        tab.get_by_role("button", name="Compare two").click()
+        tab.locator("#stage").wait_for()
+        edge = tab.locator("#edge")
+        assert edge.get_attribute("x1") == "160"
+        tab.locator("input[name=share]").focus()
+        tab.keyboard.press("End")
+        assert edge.get_attribute("x1") == "0"
+        tab.get_by_label("Overlay").check()
+        tab.keyboard.press("Tab")
+        assert tab.locator("#later").get_attribute("opacity") == "1"
+        assert edge.get_attribute("visibility") == "hidden"
+        tab.get_by_label("Frames around what changed").uncheck()
+        assert tab.locator("#frames").get_attribute("visibility") == "hidden"
+        tab.goto(f"{crawl}/gallery")
+        tab.locator(".gallery a").first.focus()
+        assert complaints == []  # the next page is the browser's own, for a picture alone
+        tab.keyboard.press("Enter")
+        tab.wait_for_url(re.compile(r"/images/\w+\.png$"))

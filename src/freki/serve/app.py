@@ -34,6 +34,7 @@ from freki.serve.shapes import model_of
 from freki.serve.streams import Watch
 from freki.serve.terms import MOST_AT_ONCE, Terms
 from freki.serve.views import (
+    compare,
     crawl,
     detail,
     gallery,
@@ -62,7 +63,9 @@ ROUTES = (
     now.routes,
 )
 
-VIEWS = (shell, home, visitors, crawl, tables, detail, wrong, gallery, structure, settings)
+VIEWS = (
+    shell, home, visitors, crawl, tables, detail, wrong, gallery, compare, structure, settings,
+)  # fmt: skip
 
 FOR_EVERYBODY = ("/isalive", "/readyz")
 
