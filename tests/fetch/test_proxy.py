@@ -200,6 +200,30 @@ def test_what_is_idle_is_cut() -> None:
     assert asyncio.run(ask()) == b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
+def test_a_browser_that_went_away_leaves_no_connection_to_a_site_that_is_silent() -> None:
+    async def ask() -> int:
+        asked, ended = asyncio.Event(), asyncio.Event()
+
+        async def be_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            await reader.read()
+            ended.set()
+            writer.close()
+
+        server = await asyncio.start_server(be_silent, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with server, proxy(OURS) as way_out, asyncio.timeout(5):
+            _, browser = await asyncio.open_connection(*way_out.address)
+            browser.write(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n".encode())
+            await asked.wait()
+            browser.close()
+            await ended.wait()
+            return way_out.traffic().connections
+
+    assert asyncio.run(ask()) == 0
+
+
 def test_the_end_is_prompt_and_complete() -> None:
     async def ask() -> float:
         hung = asyncio.Event()

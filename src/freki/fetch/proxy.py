@@ -277,11 +277,8 @@ class Client(End):
         self.transport.close()
 
     def eof_received(self) -> bool:
-        if self.other is None:
-            return False
-        if not self.other.transport.is_closing():
-            self.other.transport.write_eof()
-        return True
+        """A browser never closes one direction only: nobody is there for the answer any more."""
+        return False
 
     def connection_lost(self, error: Exception | None) -> None:
         self._proxy.clients.discard(self)

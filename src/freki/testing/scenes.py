@@ -6,6 +6,7 @@ async with stage() as site:
 
 import asyncio
 import struct
+import sys
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -228,3 +229,29 @@ async def stage(scenes: dict[str, Scene] | None = None, port: int = 0) -> AsyncI
         yield made
     finally:
         server.close()
+
+
+@asynccontextmanager
+async def apart() -> AsyncIterator[Stage]:
+    """The same site, served by a process of its own: for who measures what this process has."""
+    command = (sys.executable, "-P", "-m", "freki.testing.scenes")
+    pipe = asyncio.subprocess.PIPE
+    server = await asyncio.create_subprocess_exec(*command, stdout=pipe)
+    assert server.stdout is not None
+    there = Stage({})
+    try:
+        there.port = int(await server.stdout.readline())
+        yield there
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+async def _stay() -> None:
+    async with stage() as site:
+        print(site.port, flush=True)  # noqa: T201 - a program
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_stay())

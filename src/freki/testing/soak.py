@@ -1,7 +1,8 @@
 """A soak of the pool of browsers: captures, some of hostile pages, while browsers are killed.
 
 Every job must end with an outcome, no good page may suffer from a hostile one, and in the end there
-are as many processes, open files and profiles as in the beginning.
+are as many processes, open files and profiles, and as much memory, as there were once it was warm.
+The site is served by a process of its own, so that what is measured here is the product.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from freki.fetch.browser.pool import Pool, pool, size_here
 from freki.fetch.browser.process import Terms
 from freki.fetch.egress import Egress
 from freki.pictures import Rendering, Shot, Unrendered
-from freki.testing.scenes import Stage, stage
+from freki.testing.scenes import Stage, apart
 
 GOOD = ("plain", "heavy", "fonts", "banner", "dark", "shell", "blank", "missing")
 BAD = (
@@ -37,6 +38,12 @@ SECONDS = 15.0
 AT_ONCE = 12
 
 WARM = (*GOOD, "tall")
+
+# Pictures before anything is measured, as a share of those that follow.
+WARM_SHARE = 0.05
+
+# More than at the start that may be there in the end.
+TOLERANCE = 1.1
 
 
 def own_bytes() -> int:
@@ -80,24 +87,33 @@ class Soak:
 
     def __init__(self, captures: int, kills: int, hostile: Sequence[str]) -> None:
         chance = random.Random(7)  # noqa: S311 - the same soak each time
-        self.names = [*hostile, *(chance.choice(GOOD) for _ in range(captures - len(hostile)))]
-        chance.shuffle(self.names)
+        self.captures = captures
+        self.waiting = [*hostile, *(chance.choice(GOOD) for _ in range(captures - len(hostile)))]
+        chance.shuffle(self.waiting)
         self.kills = kills
         self.killed = 0
         self.outcomes: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.done = 0
         self.longest = 0.0
+        self.course: list[int] = []  # bytes we had after each tenth of the jobs
 
-    async def job(self, render: Pool, name: str, url: str, room: asyncio.Semaphore) -> None:
-        async with room:
-            begun = time.monotonic()
-            seen = await render(
-                Shot(url=url, full_page=name in ("million", "never-ends"), navigate_seconds=6,
-                     settle_seconds=2, seconds=SECONDS)
-            )  # fmt: skip
-            spent = time.monotonic() - begun - seen.phases.queue
+    async def work(self, render: Pool, site: Stage) -> None:
+        """One job after the other, as long as there are any."""
+        while self.waiting:
+            name = self.waiting.pop()
+            await self.job(render, name, site.url(name))
+
+    async def job(self, render: Pool, name: str, url: str) -> None:
+        begun = time.monotonic()
+        seen = await render(
+            Shot(url=url, full_page=name in ("million", "never-ends"), navigate_seconds=6,
+                 settle_seconds=2, seconds=SECONDS)
+        )  # fmt: skip
+        spent = time.monotonic() - begun - seen.phases.queue
         self.done += 1
+        if self.done * 10 // self.captures > len(self.course):
+            self.course.append(own_bytes())
         self.longest = max(self.longest, spent)
         outcome = "ok" if isinstance(seen, Rendering) else seen.reason.name
         self.outcomes[f"{'bad' if name in BAD else 'good'} {outcome}"] += 1
@@ -107,7 +123,7 @@ class Soak:
     async def kill(self, render: Pool) -> None:
         """A browser dies each time a further part of the jobs is done."""
         for at in range(1, self.kills + 1):
-            while self.done < at * len(self.names) / (self.kills + 1):  # noqa: ASYNC110 - so exact
+            while self.done < at * self.captures / (self.kills + 1):  # noqa: ASYNC110 - so exact
                 await asyncio.sleep(0.05)
             if victims := render.pids():
                 os.kill(victims[at % len(victims)], signal.SIGKILL)
@@ -128,11 +144,18 @@ class Report(Struct, frozen=True, kw_only=True):
     browsers_ended: dict[str, int]
     open_files: tuple[int, int]  # before and after
     own_bytes: tuple[int, int]
+    course: list[int]  # bytes of our own after each tenth
     left: tuple[int, int, int]  # processes, profiles and zombies in the end
 
     @property
     def is_clean(self) -> bool:
-        return self.ended == self.captures and not self.suffered and self.left == (0, 0, 0)
+        all_ended = self.ended == self.captures and not self.suffered
+        return all_ended and self.left == (0, 0, 0) and self.has_not_grown
+
+    @property
+    def has_not_grown(self) -> bool:
+        pairs = (self.open_files, self.own_bytes)
+        return all(after <= TOLERANCE * before for before, after in pairs)
 
 
 def hostile_share(captures: int) -> list[str]:
@@ -148,19 +171,17 @@ async def soak(captures: int, kills: int, hostile: Sequence[str]) -> Report:
     folder, usual = _folder(), tempfile.tempdir
     tempfile.tempdir = folder
     try:
-        async with stage() as site:
+        async with apart() as site:
             terms = Terms(found=find(), agent="Freki", memory=most)
             everywhere = Egress(allow_private=True)
             async with pool(terms, replace(size, pages=50), everywhere) as render:
-                warm = [Shot(url=site.url(name), full_page=True) for name in WARM]
-                await asyncio.gather(*map(render, warm))
-                before = (open_files(), own_bytes())
+                await _warm(render, site, captures)
+                before = await _held(render, size.browsers)
                 begun = time.monotonic()
                 await _work(work, render, site)
                 spent = time.monotonic() - begun
                 statistics = render.statistics()
-                await render.drained()
-                after = (open_files(), own_bytes())
+                after = await _held(render, size.browsers)
         left = (chromiums(), profiles(), zombies())
     finally:
         tempfile.tempdir = usual
@@ -177,6 +198,7 @@ async def soak(captures: int, kills: int, hostile: Sequence[str]) -> Report:
         browsers_ended=statistics.ended,
         open_files=(before[0], after[0]),
         own_bytes=(before[1], after[1]),
+        course=work.course,
         left=left,
     )
 
@@ -187,9 +209,23 @@ def _folder() -> str:
     return str(folder)
 
 
+async def _warm(render: Pool, site: Stage, captures: int) -> None:
+    """What a service has behind it soon: every page once, the tall one in tiles, and some more."""
+    work = Soak(round(captures * WARM_SHARE), 0, ())
+    tall = [Shot(url=site.url(name), full_page=True) for name in WARM]
+    await asyncio.gather(*map(render, tall), _work(work, render, site))
+
+
+async def _held(render: Pool, browsers: int) -> tuple[int, int]:
+    """Open files and bytes, once every seat has its browser again and no page is open."""
+    await render.drained()
+    while render.statistics().browsers < browsers:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    return open_files(), own_bytes()
+
+
 async def _work(work: Soak, render: Pool, site: Stage) -> None:
-    room = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(work.kill(render))
-        for name in work.names:
-            tasks.create_task(work.job(render, name, site.url(name), room))
+        for _ in range(AT_ONCE):
+            tasks.create_task(work.work(render, site))

@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -119,8 +120,14 @@ class Cdp(asyncio.Protocol):
         if session:
             message["sessionId"] = session
         self._waiting[self._last] = answer
+        answer.add_done_callback(partial(self._forget, self._last))
         self._writer.write(_encode(message) + b"\0")
         return answer
+
+    def _forget(self, number: int, answer: asyncio.Future[Raw]) -> None:
+        """Who asked has given up; a page that hangs never answers."""
+        if answer.cancelled():
+            self._waiting.pop(number, None)
 
     def drop(self, session: str) -> None:
         """A session that ended: nothing of it is handed out any more."""

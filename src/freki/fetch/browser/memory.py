@@ -15,6 +15,10 @@ _V2 = Path("/sys/fs/cgroup")
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
+# Of glibc's malloc.h, and the bytes from which on an allocation is a mapping of its own.
+_M_MMAP_THRESHOLD = -3
+_LARGE = 512 * 1024
+
 
 def limit() -> int:
     """Bytes this process and its children may have, by the machine and every group it is in."""
@@ -47,6 +51,16 @@ def give_back() -> None:
     """Hand memory that is free to the system: an allocator keeps what tall pictures took."""
     with suppress(AttributeError, OSError):  # of glibc
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def keep_apart() -> None:
+    """Have pictures outside the heap, so that their memory goes back as soon as they do.
+
+    Left alone, the allocator puts all that is smaller than the largest it saw, up to 32 MB, between
+    objects that stay, and the holes are kept.
+    """
+    with suppress(AttributeError, OSError):  # of glibc
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 class Group:

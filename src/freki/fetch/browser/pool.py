@@ -99,6 +99,7 @@ class Pool:
         self._alone = asyncio.Lock()
         self._eyes = ThreadPoolExecutor(size.browsers, "pictures")
         self._keepers: list[asyncio.Task[None]] = []
+        self._jobs = 0
         self._waiting = 0
         self._pages = 0
         self._started = 0
@@ -133,6 +134,15 @@ class Pool:
 
     async def __call__(self, shot: Shot) -> Rendering | Unrendered:
         """Visit, and look at the pictures."""
+        self._jobs += 1
+        try:
+            return await self._rendered(shot)
+        finally:
+            self._jobs -= 1
+            if not self._jobs and self._members:  # else the pool is closed
+                self._eyes.submit(memory.give_back)
+
+    async def _rendered(self, shot: Shot) -> Rendering | Unrendered:
         seen = await self._seen(shot)
         outcome = Reason.ok if isinstance(seen, Seen) else seen.reason
         self._outcomes[outcome.name] += 1
@@ -143,7 +153,8 @@ class Pool:
             await loop.run_in_executor(self._eyes, developed, negative, shot)
             for negative in seen.negatives
         ]
-        # After every tall page, and now and then; to do it costs a few milliseconds.
+        # After every tall page, now and then, and once there is nothing to do; it costs a few
+        # milliseconds.
         if len(captures) > 1 or sum(self._outcomes.values()) % GIVE_BACK_EVERY == 0:
             await loop.run_in_executor(self._eyes, memory.give_back)
         return msgspec.structs.replace(seen.rendering, captures=tuple(captures))
@@ -233,6 +244,7 @@ class Pool:
     async def open(self) -> None:
         """Have the first browser; then the others are started beside it."""
         process.reap()
+        memory.keep_apart()
         first = await self._start()
         for seat in range(self._size.browsers):
             keeper = self._keep(first if seat == 0 else None)

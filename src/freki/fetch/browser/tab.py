@@ -96,6 +96,11 @@ class Tab:
         """Requests that were not answered yet."""
         return len(self._under_way)
 
+    @property
+    def is_over(self) -> bool:
+        """Its browser is gone."""
+        return self._cdp.gone.is_set()
+
     @classmethod
     async def open(cls, cdp: Cdp, known: Callable[[Self], None], window: Viewport) -> Self:
         """A blank page in a new context, which shares nothing with any other.

@@ -119,14 +119,14 @@ async def _visit(tab: Tab, shot: Shot, clock: _Clock) -> Seen:
     _prepare(tab, shot)
     in_time = await _navigate(tab, shot)
     clock.enter("settle")
-    settled = in_time and await _settle(tab, shot.settle_seconds, shot.wait)
+    settled = in_time and await settle(tab, shot.settle_seconds, shot.wait)
     await _wait_for_wishes(tab, shot)
     clock.enter("capture")
     negatives: list[Negative] = []
     for at, viewport in enumerate(shot.viewports if shot.pictures else ()):
         if at:
             tab.emulate(viewport)
-            await _settle(tab, min(1.0, shot.settle_seconds))
+            await settle(tab, min(1.0, shot.settle_seconds))
         if shot.full_page and not shot.selector and shot.format != "pdf":
             await _sweep(tab, shot)
         negatives += await photograph(tab, shot, viewport)
@@ -222,7 +222,7 @@ async def _late(tab: Tab, shot: Shot) -> bool:
     return False
 
 
-async def _settle(tab: Tab, seconds: float, wait: str = "settled") -> bool:
+async def settle(tab: Tab, seconds: float, wait: str = "settled") -> bool:
     """Wait until it stands still; false if it did not in this time."""
     if wait != "settled":
         return True
@@ -231,7 +231,10 @@ async def _settle(tab: Tab, seconds: float, wait: str = "settled") -> bool:
     while (left := until - now()) > 0:
         try:
             still = await tab.run(scripts.QUIET, bool, QUIET, left * 1000, within=left + 1.0)
-        except Gone:  # another document came in its place
+        except Gone:  # another document came in its place, unless all of it is over
+            if tab.is_over:
+                raise
+            await asyncio.sleep(0.05)
             await _reloaded(tab, until - now())
             continue
         busy = tab.under_way > FEW or (tab.under_way and now() - tab.changed_at < FEW_SECONDS)
@@ -266,7 +269,7 @@ async def _wait_for_wishes(tab: Tab, shot: Shot) -> None:
 async def _sweep(tab: Tab, shot: Shot) -> None:
     most = min(SWEEP_SECONDS, shot.seconds / 4)
     await _patient(tab, scripts.SWEEP, shot.max_height, most * 1000, within=most + SOON)
-    await _settle(tab, min(1.0, shot.settle_seconds))
+    await settle(tab, min(1.0, shot.settle_seconds))
 
 
 async def _patient(tab: Tab, script: str, *arguments: object, within: float = SOON) -> object:
