@@ -72,9 +72,11 @@ def test_a_crawl_that_is_killed_again_and_again_ends_with_every_row_once(tmp_pat
     (tmp_path / "halls.py").write_text(SPIDER)
     out, store, dice = tmp_path / "out", tmp_path / "freki.db", random.Random(7)
     out.mkdir()
-    with background(serve(Web(pages=900))) as site:
+    # So slow that no machine is done before the last kill.
+    with background(serve(Web(pages=900, delay=0.02))) as site:
         words: list[str | Path] = [
             "crawl", site.url, "--spider", tmp_path / "halls.py", "--delay", "0",
+            "--concurrency", "4",
             "--store", store, "--quiet", *exports(out),
         ]  # fmt: skip
         for _ in range(3):
