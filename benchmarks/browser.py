@@ -1,6 +1,6 @@
 """Captures per second and CPU per capture, beside a plain sequential script of Playwright's.
 
-    python benchmarks/browser.py [FOLDER [PAGES]]
+    ./bench browser [FOLDER [PAGES]]
 
 Both use the same Chromium, the same pages, windows of 1280 by 800, WebP at quality 78 and one
 thumbnail; both are warm. CPU is of the process and all it started, from its control group where
@@ -19,6 +19,9 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
 
 from freki.fetch.browser.find import find
 from freki.fetch.browser.pool import pool, size_here
@@ -77,9 +80,6 @@ def ours(urls: list[str]) -> float:
 
 def playwrights(urls: list[str]) -> float:
     """As its documentation has it: a page, a screenshot, the page is closed."""
-    from PIL import Image  # noqa: PLC0415
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
-
     window = {"width": 1280, "height": 800}
     with sync_playwright() as playwright:
         # Root has no sandbox there; it costs it nothing, and us a little.

@@ -1,6 +1,6 @@
 """A long soak of the pool of browsers; see `freki.testing.soak`.
 
-python benchmarks/browser_soak.py [CAPTURES [KILLS]]
+./bench browser_soak [CAPTURES [KILLS]]
 """
 
 import asyncio

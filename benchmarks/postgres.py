@@ -1,9 +1,9 @@
 """What a store on PostgreSQL costs: beside SQLite, with many URLs, with many hosts.
 
-    python benchmarks/postgres.py cost [--site FOLDER --pages N]    CPU per page, two workers
-    python benchmarks/postgres.py known [--most 10000000]           adding URLs as a store grows
-    python benchmarks/postgres.py claims [--hosts 100000]           the time of a claim
-    python benchmarks/postgres.py all --write                       and puts it into docs/scale.md
+    ./bench postgres cost [--site FOLDER --pages N]    CPU per page, two workers
+    ./bench postgres known [--most 10000000]           adding URLs as a store grows
+    ./bench postgres claims [--hosts 100000]           the time of a claim
+    ./bench postgres all --write                       and puts it into docs/scale.md
 
 Starts a server of its own, as tests/postgres.py does; the pages come from nginx.
 """
@@ -22,20 +22,20 @@ from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 
+from benchmarks.servers import Site, served
+from tests.postgres import PostgresServer, running_server
+
+from freki.config import Settings
+from freki.ledger import crawls
+from freki.ledger.opened import ledger_of
+from freki.ledger.place import Place
+from freki.ledger.sqlite import SqliteLedger
+from freki.ledger.store import open_store
+from freki.ledger.terms import Terms
+from freki.messages import Batch, Discovery, HostRest, Outcome, Reason, State
+from freki.steps import Session
+
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src"), str(HERE)]
-
-from benchmarks.servers import Site, served  # noqa: E402
-from tests.postgres import PostgresServer, running_server  # noqa: E402
-
-from freki.config import Settings  # noqa: E402
-from freki.ledger import crawls  # noqa: E402
-from freki.ledger.opened import ledger_of  # noqa: E402
-from freki.ledger.place import Place  # noqa: E402
-from freki.ledger.sqlite import SqliteLedger  # noqa: E402
-from freki.ledger.store import open_store  # noqa: E402
-from freki.ledger.terms import Terms  # noqa: E402
-from freki.messages import Batch, Discovery, HostRest, Outcome, Reason, State  # noqa: E402
 
 # As a server of a small machine is set up; the tests' own saves on syncing, and so do we not.
 SETTINGS = """
@@ -173,13 +173,13 @@ SIZES = (1_000_000, 2_000_000, 5_000_000, 10_000_000, 100_000_000)
 
 
 def batch(
-    ledger: SqliteLedger, joined: object, dice: random.Random, numbers: Iterator[int], known_: int
+    ledger: SqliteLedger, joined: Session, dice: random.Random, numbers: Iterator[int], known_: int
 ) -> int:
     """One commit of links: as many new ones as known ones, of hosts as sites have them."""
     new = [url(number) for number in (next(numbers) for _ in range(BATCH))]
     old = [url(dice.randrange(known_)) for _ in range(BATCH)] if known_ else []
     found = [Discovery(each, 3, 3) for each in new + old]
-    ledger.commit(joined, Batch(0.0, discoveries=found))  # type: ignore[arg-type]
+    ledger.commit(joined, Batch(0.0, discoveries=found))
     return len(new)
 
 
@@ -207,25 +207,25 @@ def claims(server: PostgresServer, hosts: int) -> list[str]:
     return lines
 
 
-def claims_of(ledger: SqliteLedger, joined: object, size: int, hosts: int) -> str:
+def claims_of(ledger: SqliteLedger, joined: Session, size: int, hosts: int) -> str:
     seconds, refill, date = [], list[HostRest](), 10.0 * size
     for _ in range(1000):
         date += 0.01
         began = time.perf_counter()
-        work = ledger.claim(joined, date, size, refill)  # type: ignore[arg-type]
+        work = ledger.claim(joined, date, size, refill)
         seconds.append(time.perf_counter() - began)
         done = [claim for host in work.hosts for claim in host.claims]
         ends = [Outcome(claim, State.failed, Reason.timeout, "-") for claim in done]
-        ledger.commit(joined, Batch(date, ends))  # type: ignore[arg-type]
+        ledger.commit(joined, Batch(date, ends))
         refill = [HostRest(host.host, date + 5.0) for host in work.hosts][:1]
         others = [HostRest(host.host, date + 5.0) for host in work.hosts][1:]
-        ledger.claim(joined, date, 0, others)  # type: ignore[arg-type]
+        ledger.claim(joined, date, 0, others)
     p99 = quantiles(seconds, n=100)[98]
     return f"| {hosts:,} | {size} | {median(seconds) * 1e3:.2f} ms | {p99 * 1e3:.2f} ms |"
 
 
 @contextmanager
-def session(place: Place, terms: Terms) -> Iterator[tuple[SqliteLedger, object]]:
+def session(place: Place, terms: Terms) -> Iterator[tuple[SqliteLedger, Session]]:
     with closing(open_store(place)) as db:
         crawl_ = crawls.begin(db, "benchmark", [], Settings(), 0.0)
         ledger = ledger_of(db, str(place), crawl_.id, terms)

@@ -1,9 +1,9 @@
 """How the service bears load and death.
 
-    python benchmarks/service.py load [--jobs 1000]     accepting and /isalive, with jobs queued
-    python benchmarks/service.py kill [--jobs 50]       web, workers and browsers killed in turn
-    python benchmarks/service.py memory [--jobs 10000]  memory over many jobs of a fake browser
-    python benchmarks/service.py same [--jobs 1000]     so many identical wishes: how many visits?
+    ./bench service load [--jobs 1000]     accepting and /isalive, with jobs queued
+    ./bench service kill [--jobs 50]       web, workers and browsers killed in turn
+    ./bench service memory [--jobs 10000]  memory over many jobs of a fake browser
+    ./bench service same [--jobs 1000]     so many identical wishes: how many visits?
 
 All but `memory` start `freki serve` as people do. Pages come from the synthetic web.
 """
@@ -25,6 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import httpx
+from tests.background import background
 
 from freki.ledger.jobs import keys, orders
 from freki.ledger.jobs.keys import ANYBODY, Quotas
@@ -60,23 +61,8 @@ def service(data: Path, *words: str) -> Iterator[tuple[httpx.Client, int]]:
 @contextmanager
 def site(pages: int) -> Iterator[str]:
     """A synthetic web in a thread."""
-
-    async def stay(began: "asyncio.Future[str] | None", out: list[str], end: list[object]) -> None:
-        event = asyncio.Event()
-        end.append((asyncio.get_running_loop(), event))
-        async with serve(Web(pages=pages)) as served:
-            out.append(served.url)
-            await event.wait()
-
-    out: list[str] = []
-    end: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(lambda: asyncio.run(stay(None, out, end)))  # type: ignore[arg-type]
-        while not out:
-            time.sleep(0.01)
-        yield out[0]
-        end[0][0].call_soon_threadsafe(end[0][1].set)
-        running.result()
+    with background(serve(Web(pages=pages))) as served:
+        yield served.url
 
 
 def shares(seconds: Sequence[float]) -> str:
@@ -90,21 +76,24 @@ def shares(seconds: Sequence[float]) -> str:
 
 def load(jobs: int) -> None:
     """Accept jobs while two workers crawl politely, and ask whether the service lives meanwhile."""
-    with tempfile.TemporaryDirectory() as folder, site(500) as url:  # noqa: SIM117
-        with service(Path(folder) / "data", "--workers", "2") as (client, _):
-            for number in range(jobs):
-                wish = {"urls": [url], "max_pages": 1_000}
-                client.post("/crawls", json=wish).raise_for_status()
-            # Each caller is a process of its own: they shall not wait for each other's Python.
-            with ProcessPoolExecutor(2, get_context("spawn")) as callers:
-                accepting = callers.submit(accept_more, str(client.base_url), url)
-                alive = callers.submit(ask_often, str(client.base_url)).result()
-                accepted = accepting.result()
-            metrics = dict(
-                line.rsplit(" ", 1)
-                for line in client.get("/metrics").text.splitlines()
-                if line.startswith(("freki_jobs_queued", "freki_jobs_running"))
-            )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        site(500) as url,
+        service(Path(folder) / "data", "--workers", "2") as (client, _),
+    ):
+        for number in range(jobs):
+            wish = {"urls": [url], "max_pages": 1_000}
+            client.post("/crawls", json=wish).raise_for_status()
+        # Each caller is a process of its own: they shall not wait for each other's Python.
+        with ProcessPoolExecutor(2, get_context("spawn")) as callers:
+            accepting = callers.submit(accept_more, str(client.base_url), url)
+            alive = callers.submit(ask_often, str(client.base_url)).result()
+            accepted = accepting.result()
+        metrics = dict(
+            line.rsplit(" ", 1)
+            for line in client.get("/metrics").text.splitlines()
+            if line.startswith(("freki_jobs_queued", "freki_jobs_running"))
+        )
     print(f"queued and running: {metrics}")
     print(f"accepting a job, {len(accepted)} times:  {shares(accepted)}")
     print(f"/isalive meanwhile, {len(alive)} times:  {shares(alive)}")
@@ -237,7 +226,7 @@ class Still:
         return Rendering(url=shot.url, final_url=shot.url, title="x", html="<title>x</title>")
 
     async def renderer(self) -> Render:
-        raise NotImplementedError
+        raise AssertionError("no job here is a crawl")
 
     def statistics(self) -> dict[str, float]:
         return {}
@@ -297,20 +286,23 @@ def _forget(desk: Desk, terms: Terms) -> None:
 
 def same(jobs: int) -> None:
     """Identical wishes at once."""
-    with tempfile.TemporaryDirectory() as folder, site(200) as url:  # noqa: SIM117
-        with service(Path(folder) / "data", "--workers", "1", "--browsers", "1") as (client, _):
-            base = client.base_url
-            wish = {"start_url": url, "number_of_links": 0}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        site(200) as url,
+        service(Path(folder) / "data", "--workers", "1", "--browsers", "1") as (client, _),
+    ):
+        base = client.base_url
+        wish = {"start_url": url, "number_of_links": 0}
 
-            def ask(_: int) -> str:
-                with httpx.Client(base_url=base, timeout=60) as one:
-                    return str(one.post("/screenshots", json=wish).json()["task_id"])
+        def ask(_: int) -> str:
+            with httpx.Client(base_url=base, timeout=60) as one:
+                return str(one.post("/screenshots", json=wish).json()["task_id"])
 
-            with ThreadPoolExecutor(32) as many:
-                tasks = list(many.map(ask, range(jobs)))
-            while not _all_ended(client, tasks):
-                time.sleep(0.2)
-            lines = client.get("/metrics").text.splitlines()
+        with ThreadPoolExecutor(32) as many:
+            tasks = list(many.map(ask, range(jobs)))
+        while not _all_ended(client, tasks):
+            time.sleep(0.2)
+        lines = client.get("/metrics").text.splitlines()
     print([line for line in lines if line.startswith(("freki_captures_", "freki_capture_cache_"))])
 
 
