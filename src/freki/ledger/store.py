@@ -264,7 +264,7 @@ def _prepare(db: sqlite3.Connection, durability: str) -> None:
     NORMAL survives the death of the process at any moment; FULL syncs every commit and
     survives a power cut as well.
     """
-    _switch_to_wal(db)
+    switch_to_wal(db)
     db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
     # 24 MiB: what is written at once. What is read comes from the cache of the system, which costs
     # a tenth more CPU per URL that is looked up, and no memory of ours.
@@ -273,7 +273,7 @@ def _prepare(db: sqlite3.Connection, durability: str) -> None:
     db.execute("PRAGMA temp_store = MEMORY")
 
 
-def _switch_to_wal(db: sqlite3.Connection) -> None:
+def switch_to_wal(db: sqlite3.Connection) -> None:
     """Waits for a process that makes the same store: here SQLite itself does not."""
     until = time.monotonic() + BUSY_SECONDS
     while True:

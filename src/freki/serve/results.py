@@ -59,7 +59,7 @@ def list_urls(
     filter_ = read.Filter(
         state=State[wanted.state] if wanted.state else None,
         reason=Reason[wanted.reason] if wanted.reason else None,
-        status=_statuses(wanted.status),
+        status=statuses(wanted.status),
         origin=wanted.host,
         depth=wanted.depth,
         after=int(wanted.cursor or 0),
@@ -100,7 +100,7 @@ def list_pages(
     """The pages, in order of discovery; later parts hold what was found later."""
     job = office.job(caller, id)
     filter_ = read.Filter(
-        status=_statuses(wanted.status),
+        status=statuses(wanted.status),
         origin=wanted.host,
         content_type=wanted.content_type,
         url=wanted.url,
@@ -241,7 +241,7 @@ def _part(
     return json(part(path, list(rows), wanted.limit, query))
 
 
-def _statuses(text: str | None) -> tuple[int, int] | None:
+def statuses(text: str | None) -> tuple[int, int] | None:
     """`404` or `4xx` as a range."""
     if text is None:
         return None

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from msgspec import Struct
 
 from freki.errors import NotAStore, StoreTooNew, StoreUnreachable
 from freki.ledger.statements import script, statements
-from freki.ledger.store import translated
+from freki.ledger.store import switch_to_wal, translated
 
 SQL: Final = statements("jobs.sql")
 
@@ -151,7 +150,7 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         db.row_factory = sqlite3.Row
         _check(db, path)
-        _switch_to_wal(db)
+        switch_to_wal(db)
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         _migrate(db)
@@ -168,20 +167,6 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
         raise NotAStore(f"{path}: this is no database of the service; name another --data")
     if version > VERSION:
         raise StoreTooNew(f"{path}: written by a later version of Freki; upgrade Freki")
-
-
-def _switch_to_wal(db: sqlite3.Connection) -> None:
-    """Waits for another process that does the same: here SQLite itself does not."""
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-        else:
-            return
 
 
 def _migrate(db: sqlite3.Connection) -> None:

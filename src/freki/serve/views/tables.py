@@ -1,5 +1,6 @@
 """Lists of URLs and pages, with filters, in parts that do not shift while the crawl goes on."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from csv import writer
 from io import StringIO
@@ -14,8 +15,10 @@ from freki.ledger.jobs.orders import Job
 from freki.messages import Reason, State
 from freki.serve.callers import Books
 from freki.serve.office import Office
+from freki.serve.results import statuses
 from freki.serve.views.shell import page
 from freki.serve.views.visitors import Visitor
+from freki.sinks.cells import cell
 
 routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 
@@ -34,8 +37,7 @@ SORTS: dict[str, Callable[[read.PageLine], float]] = {
     "depth": lambda row: row.depth,
 }
 
-# Signs with which spreadsheets begin a formula; a quote before it makes it text.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_STATUS = re.compile(r"[1-5](?:xx|\d\d)", re.ASCII)
 
 
 @routes.get("/urls")
@@ -75,11 +77,12 @@ def download(
 def filters(query: Mapping[str, str]) -> read.Filter:
     """What the form above a list asks for; what is no such thing is not asked for."""
     state, reason = query.get("state", ""), query.get("reason", "")
+    status = query.get("status", "").strip()
     depth, after = query.get("depth", ""), query.get("after", "")
     return read.Filter(
         state=State[state] if state in State.__members__ else None,
         reason=Reason[reason] if reason in Reason.__members__ else None,
-        status=_statuses(query.get("status", "")),
+        status=statuses(status) if _STATUS.fullmatch(status) else None,
         origin=query.get("host", "").strip() or None,
         depth=int(depth) if _is_number(depth) else None,
         content_type=query.get("type", "").strip() or None,
@@ -91,12 +94,6 @@ def filters(query: Mapping[str, str]) -> read.Filter:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 16
-
-
-def _statuses(text: str) -> tuple[int, int] | None:
-    if len(text) == 3 and text[0] in "12345" and text[1:] == "xx":
-        return int(text[0]) * 100, int(text[0]) * 100 + 99
-    return (int(text), int(text)) if _is_number(text) and len(text) == 3 else None
 
 
 def _table(request: Request, office: Office, job: Job, what: str) -> Response:
@@ -127,18 +124,13 @@ def _rows(
 def _csv(rows: Iterable[tuple[int, Any]], columns: tuple[str, ...]) -> Iterator[str]:
     yield _line(columns)
     for _, row in rows:
-        yield _line([_cell(getattr(row, column)) for column in columns])
+        yield _line([cell(getattr(row, column)) for column in columns])
 
 
 def _line(cells: Iterable[str]) -> str:
     text = StringIO()
     writer(text, lineterminator="\r\n").writerow(cells)
     return text.getvalue()
-
-
-def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _jsonl(rows: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
