@@ -11,6 +11,7 @@ from turbohtml import Document, HTMLParseError, parse, parse_xml
 
 from freki.extract import charset
 from freki.messages import Response
+from freki.url import join
 
 XHTML = "application/xhtml+xml"
 
@@ -28,6 +29,31 @@ def parsed(response: Response) -> Parsed:
         _last.tree = _parse(response)
         _last.response = response
     return _last.tree
+
+
+def base(document: Document, response: Response) -> str:
+    """What the links of a page are meant from: its first `<base href>`, else its own address.
+
+    Browsers run scripts, so to them `<noscript>` holds text, and a `<base>` in it is none. The
+    parser takes it out of the `<noscript>` of a head; where one comes before, it is asked again.
+    """
+    after_noscript = False
+    for element in document.iter_elements(("base", "noscript")):
+        if element.tag == "noscript":
+            after_noscript = True
+        elif (href := element.attr("href")) is not None:
+            if after_noscript and document.encoding:  # of XML it is unknown, and there it counts
+                return base(_scripted(response, document.encoding), response)
+            return join(response.url, href) or response.url
+    return response.url
+
+
+def _scripted(response: Response, encoding: str) -> Document:
+    """The page without anything in its `<noscript>` elements, as a browser has it."""
+    document = parse(response.body, encoding=encoding, positions=False, scripting=True)
+    for element in list(document.iter_elements(("noscript",))):
+        element.decompose()
+    return document
 
 
 class _Last:

@@ -8,7 +8,7 @@ dictionary look-ups, 0.3 us, and only the first of each URL is read further.
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from turbohtml import Document, Element
 
@@ -40,20 +40,39 @@ _REFRESH = re.compile(
 
 
 def links(document: Document, telling: Iterable[Element], base: str) -> list[Link]:
-    """Where a page leads, each URL once: what `telling` elements name, then anchors in order."""
+    """Where a page leads, each URL once: what `telling` elements name, then anchors in order.
+
+    `base` is what links are meant from, see `document.base`. An anchor is an `<a>` or `<area>` of
+    any namespace, in `<noscript>` and `<template>` too; where it has no `href`, its `xlink:href`
+    counts, as drawings have it.
+    """
     joined = _directories.joiner(base)
     known = len(joined)
-    found: dict[str, Link] = {}
-    for link in _named(telling, base, joined, document.encoding):
-        # A page is often its own alternate; that it is canonical says more.
-        if link.url not in found or link.via == Via.canonical:
-            found[link.url] = link
+    found = _each_once(_named(telling, base, joined, document.encoding))
     for url, anchor in _anchors(document, base, joined).items():
         if url not in found:
             rel = anchor.attr("rel")
-            found[url] = Link(url, _text(anchor), _relations(rel) if rel else "")
+            found[url] = Link(url, _text(anchor), relations(rel) if rel else "")
     _directories.grew(len(joined) - known)
     return list(found.values())
+
+
+def merged(by_headers: list[Link], of_page: list[Link]) -> list[Link]:
+    """What headers name, then what the page does, each URL once: the page's own link has words."""
+    if not by_headers:  # nearly always
+        return of_page
+    known = {link.url for link in of_page}
+    more = (link for link in by_headers if link.url not in known or link.via == Via.canonical)
+    return list(_each_once(chain(more, of_page)).values())
+
+
+def _each_once(links: Iterable[Link]) -> dict[str, Link]:
+    found: dict[str, Link] = {}
+    for link in links:
+        # A page is often its own alternate; that it is canonical says more.
+        if link.url not in found or link.via == Via.canonical:
+            found[link.url] = link
+    return found
 
 
 def collapsed(text: str, limit: int) -> str:
@@ -81,12 +100,13 @@ def _named(
 
 
 def _relation(link: Element) -> tuple[str | None, Via]:
-    via = _via((link.attr("rel") or "")[:_MAX_REL])
+    via = relation((link.attr("rel") or "")[:_MAX_REL])
     return (None, Via.link) if via is None else (link.attr("href"), via)
 
 
 @lru_cache(maxsize=1024)  # the same ten stand in the head of every page
-def _via(rel: str) -> Via | None:
+def relation(rel: str) -> Via | None:
+    """How a link with these relations leads on; None where it is not followed."""
     relations = set(rel.lower().split())
     if not relations & _FOLLOWED or relations & _NO_PAGE:
         return None
@@ -112,6 +132,8 @@ def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element
     first: dict[str, Element] = {}
     for anchor in islice(document.iter_elements(("a", "area")), most):
         href = anchor.attr("href")
+        if href is None:
+            href = anchor.attr("xlink:href")
         if href in written:
             continue
         written[href] = anchor
@@ -153,10 +175,11 @@ def _attribute(element: Element, name: str) -> str:
 
 
 def _rel(element: Element) -> str:
-    return _relations(element.attr("rel") or "")
+    return relations(element.attr("rel") or "")
 
 
-def _relations(rel: str) -> str:
+def relations(rel: str) -> str:
+    """The words of a `rel`, as they are stored."""
     return " ".join(rel[:_MAX_REL].lower().split())
 
 

@@ -12,9 +12,10 @@ from itertools import islice
 from turbohtml import Element, Namespace
 
 from freki.extract import charset
-from freki.extract.document import XHTML, Parsed
+from freki.extract.document import XHTML, Parsed, base
 from freki.extract.document import parsed as tree
-from freki.extract.links import collapsed, links, refresh_target
+from freki.extract.links import collapsed, links, merged, refresh_target
+from freki.extract.weblinks import announced
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
 
@@ -60,8 +61,10 @@ def told(response: Response, page: Parsed | None) -> Page:
     if page is not None:
         return _read(response, page)
     forbidden = _forbidden_by_headers(response)
+    found = _by_headers(response)
     return Page(
-        links=[],
+        links=found,
+        canonical=_canonical(found),
         language=_language(None, response),
         charset=charset.declared(response.content_type),
         noindex="noindex" in forbidden,
@@ -83,10 +86,9 @@ def _is_html(media_type: str, body: bytes) -> bool:
 def _read(response: Response, page: Parsed) -> Page:
     document, encoding = page
     telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
-    base = _base(telling, response.url)
-    found = links(document, telling, base)
-    if (moved := _refreshed(response)) is not None and moved not in {link.url for link in found}:
-        found.insert(0, Link(moved, via=Via.refresh))
+    has_base = any(element.tag == "base" for element in telling)
+    found = links(document, telling, base(document, response) if has_base else response.url)
+    found = merged(_by_headers(response), found)
     metas = _metas(telling)
     forbidden = _forbidden_by_headers(response)
     for text in metas.get("robots", []) + metas.get("freki", []):
@@ -95,7 +97,7 @@ def _read(response: Response, page: Parsed) -> Page:
         links=found,
         title=_title(telling),
         description=_description(metas),
-        canonical=next((link.url for link in found if link.via == Via.canonical), None),
+        canonical=_canonical(found),
         language=_language(document.root, response),
         charset=encoding,
         noindex="noindex" in forbidden,
@@ -103,18 +105,17 @@ def _read(response: Response, page: Parsed) -> Page:
     )
 
 
-def _refreshed(response: Response) -> str | None:
-    """Where the header leads that means the same as `<meta http-equiv="refresh">`."""
+def _by_headers(response: Response) -> list[Link]:
+    """Where headers lead that mean the same as elements of a head, of whatever type the answer."""
     header = response.header("refresh")
     target = refresh_target(header) if header else None
-    return join(response.url, target) if target else None
+    moved = join(response.url, target) if target else None
+    refreshed = [Link(moved, via=Via.refresh)] if moved else []
+    return merged(refreshed, announced(response))
 
 
-def _base(telling: list[Element], url: str) -> str:
-    for element in telling:
-        if element.tag == "base" and (href := element.attr("href")) is not None:
-            return join(url, href) or url
-    return url
+def _canonical(found: list[Link]) -> str | None:
+    return next((link.url for link in found if link.via == Via.canonical), None)
 
 
 def _metas(telling: list[Element]) -> dict[str, list[str]]:

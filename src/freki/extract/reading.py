@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from turbohtml import Document, Element, Markdown, parse
 
 from freki.extract import charset
+from freki.extract.document import base
 from freki.extract.main import keep_only, main_text
 from freki.messages import Response
 from freki.url import join
@@ -43,7 +44,7 @@ def markdown(response: Response) -> str | None:
     """A whole page as Markdown, with absolute links."""
     if not _is_html(response):
         return html(response)
-    return _markdown(_document(response), response.url)
+    return _markdown(_document(response), response)
 
 
 def main(response: Response) -> str | None:
@@ -59,11 +60,11 @@ def main_markdown(response: Response) -> str | None:
     if not found or not _is_html(response):
         return found
     document = _document(response)
-    return _markdown(document, response.url) if keep_only(document, found) else found
+    return _markdown(document, response) if keep_only(document, found) else found
 
 
-def _markdown(document: Document, url: str) -> str:
-    _make_absolute(document, url)
+def _markdown(document: Document, response: Response) -> str:
+    _make_absolute(document, base(document, response))
     _name_languages(document)
     return document.to_markdown(_MARKDOWN)
 
@@ -89,9 +90,6 @@ def _document(response: Response) -> Document:
 
 def _make_absolute(document: Document, url: str) -> None:
     """Links and pictures lead where they lead from the page; those that could run something go."""
-    base = document.find("base")
-    if base is not None and (href := base.attr("href")):
-        url = join(url, href) or url
     for element in list(document.iter_elements(("a", "img"))):
         name = "href" if element.tag == "a" else "src"
         target = _source(element) if element.tag == "img" else element.attr(name)

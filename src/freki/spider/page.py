@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from freki.errors import BadSpider
 from freki.extract import charset, reading
 from freki.extract.data import Data, data_of
-from freki.extract.document import Parsed
+from freki.extract.document import Parsed, base
 from freki.extract.page import parsed
 from freki.extract.page import told as told_by
 from freki.extract.selection import Selection, evaluate, select
@@ -156,9 +156,7 @@ class Page:
         """What relative addresses are resolved against."""
         if self._parsed is None:
             return self.url
-        found = self._tree.document.select_one("base[href]")
-        href = found.attr("href") if found is not None else None
-        return join(self.url, href or "") or self.url
+        return base(self._tree.document, self.response)
 
     # What to ask for next
 
