@@ -23,7 +23,7 @@ from freki.cli.main import COMMANDS
 from freki.cli.options import Parser, settings_of
 from freki.ledger import read
 from freki.ledger.story import Story
-from freki.messages import Link, Page, Reason, Response, State, Timings, Via
+from freki.messages import MEANINGS, Link, Page, Reason, Response, State, Timings, Via
 from freki.spider.rules import rules_from
 from freki.testing.server import serve
 from freki.testing.synthetic import Web
@@ -201,6 +201,10 @@ def test_every_state_and_every_way_has_a_row() -> None:
 def test_every_reason_has_a_row_under_its_outcome(outcome: str, numbers: range) -> None:
     listed = rows(section("docs/urls-and-outcomes.md", f"## {outcome}"))
     assert listed.keys() == {reason.name for reason in Reason if reason in numbers}
+
+
+def test_every_reason_is_told_in_words() -> None:
+    assert MEANINGS.keys() == {reason.name for reason in Reason}
 
 
 def test_exactly_the_reasons_that_nothing_gives_are_called_reserved() -> None:

@@ -66,6 +66,63 @@ class Reason(IntEnum):
     host_down = 59  # it could not be connected to, again and again
 
 
+class Meaning(Struct, frozen=True):
+    """A reason as people are told it."""
+
+    words: str
+    remedy: str = ""  # what to do about it on a command line
+
+
+# By the names of reasons.
+MEANINGS = {
+    "ok": Meaning("a page"),
+    "redirect": Meaning("leads elsewhere"),
+    "http_error": Meaning("the server answered with an error"),
+    "sitemap": Meaning("a sitemap"),
+    "checked": Meaning("a link to outside, checked"),
+    "dns": Meaning("its name has no address"),
+    "connect": Meaning("no connection could be made"),
+    "tls": Meaning("no secure connection could be made"),
+    "timeout": Meaning("no answer in time"),
+    "too_slow": Meaning("the answer came too slowly"),
+    "too_large": Meaning("it is larger than is taken"),
+    "incomplete": Meaning("the answer broke off"),
+    "decode": Meaning("its compression is broken"),
+    "protocol": Meaning("the answer is no HTTP"),
+    "blocked_address": Meaning("its address must not be reached from here"),
+    "bad_redirect": Meaning("it leads to no place"),
+    "not_wanted": Meaning("its kind is not wanted"),
+    "crash": Meaning("what was to read or to show it broke down"),
+    "cancelled": Meaning("it was called off"),
+    "settle": Meaning("what a picture had to wait for did not come"),
+    "capture": Meaning("the browser gave no picture"),
+    "oom": Meaning("it takes more memory than a browser may have"),
+    "download": Meaning("it is a file to be saved, no page"),
+    "dialogs": Meaning("it opens dialogs without end"),
+    "no_element": Meaning("nothing on it matches the selector"),
+    "busy": Meaning("no browser was free in time"),
+    "proxy": Meaning("the proxy could not be reached, or refused"),
+    "out_of_scope": Meaning("outside of what the crawl is about", "--scope widens that"),
+    "excluded": Meaning(
+        "left out by a pattern", "--include, --exclude and --sitemap only say what is"
+    ),
+    "depth": Meaning("further from the start than the crawl goes", "--depth is how far"),
+    "budget": Meaning("its host gave as many pages as wanted", "--max-pages-per-host is how many"),
+    "trap": Meaning(
+        "its pattern brought nothing new any more", "--no-trap-budgets would follow it"
+    ),
+    "robots": Meaning("robots.txt does not allow it"),
+    "robots_unreachable": Meaning("robots.txt could not be read", "freki retry tries again"),
+    "nofollow": Meaning("links to it say nofollow", "--obey-nofollow was given"),
+    "too_many_redirects": Meaning(
+        "too many redirects in a row led to it", "--max-redirects is how many"
+    ),
+    "host_down": Meaning(
+        "its host could not be reached, again and again", "freki retry tries again"
+    ),
+}
+
+
 # The outcomes that count as pages; redirects, sitemaps and checked links do not.
 PAGES = frozenset({Reason.ok, Reason.http_error})
 

@@ -75,7 +75,7 @@ def test_a_try_that_a_crash_cut_short_is_told(told: tuple[Scripted, Path]) -> No
 def test_why_a_url_was_refused_is_told_in_words(told: tuple[Scripted, Path]) -> None:
     run = explain(told[1], "http://elsewhere.invalid/")
     assert "refused, out_of_scope" in run.out
-    assert "--scope widens that" in run.out
+    assert ": outside of what the crawl is about; --scope widens that\n" in run.out
 
 
 def test_a_url_that_nobody_links_to_is_told_with_those_like_it(

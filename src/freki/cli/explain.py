@@ -10,20 +10,8 @@ from freki.cli.options import Parser, add_store
 from freki.cli.output import counted, harmless
 from freki.ledger.store import legible, read_store
 from freki.ledger.story import Story, alike, stories
+from freki.messages import MEANINGS
 from freki.url import parse
-
-MEANING = {
-    "out_of_scope": "it lies outside of what the crawl is about; --scope widens that",
-    "excluded": "--include, --exclude or --sitemap only leave it out",
-    "depth": "it is further from the start than --depth allows",
-    "budget": "its host gave as many pages as --max-pages-per-host allows",
-    "robots": "the robots.txt of its host does not allow it",
-    "robots_unreachable": "the robots.txt of its host could not be read; freki retry tries again",
-    "host_down": "its host could not be reached, again and again; freki retry tries again",
-    "trap": "its pattern brought nothing new any more; --no-trap-budgets would follow it",
-    "too_many_redirects": "too many redirects in a row led to it",
-    "nofollow": "the links to it say nofollow, and --obey-nofollow was given",
-}
 
 
 def run(command: str, words: list[str]) -> int:
@@ -87,6 +75,14 @@ def _told(story: Story) -> Iterator[str]:
         yield f"    and more; these are the first {len(story.linked_from)}"
 
 
+def _why(story: Story) -> str:
+    """What a reason means, where there is a page to miss."""
+    if story.outcome == "done" or story.reason is None:
+        return ""
+    meaning = MEANINGS[story.reason]
+    return f": {meaning.words}{'; ' if meaning.remedy else ''}{meaning.remedy}"
+
+
 def _phases(timings: object) -> str:
     phases = msgspec.to_builtins(timings)
     names = ("dns", "connect", "tls", "first byte", "total")
@@ -107,9 +103,7 @@ def _unanswered(story: Story) -> int:
 def _became(story: Story) -> str:
     detail = f" ({harmless(story.detail)})" if story.detail else ""
     if story.outcome is not None:
-        meaning = MEANING.get(str(story.reason))
-        why = f": {meaning}" if meaning else ""
-        return f"outcome   {story.outcome}, {story.reason}{detail}{why}"
+        return f"outcome   {story.outcome}, {story.reason}{detail}{_why(story)}"
     if story.state == "leased":
         return "state     leased: a worker is at it, or was when it died"
     dates = [f"not before {date}" for date in (story.due, story.host_rests_until) if date]

@@ -5,39 +5,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from freki.messages import MEANINGS
 from freki.url import split
 
 NOTHING = "\u2013"  # a dash, where there is no number
-
-REASONS = {
-    "ok": "a page",
-    "redirect": "leads elsewhere",
-    "http_error": "the server answered with an error",
-    "sitemap": "a sitemap",
-    "checked": "a link to outside, checked",
-    "dns": "its name has no address",
-    "connect": "no connection could be made",
-    "tls": "no secure connection could be made",
-    "timeout": "no answer in time",
-    "too_slow": "the answer came too slowly",
-    "too_large": "it is larger than is taken",
-    "incomplete": "the answer broke off",
-    "protocol": "the answer is no HTTP",
-    "decode": "its compression is broken",
-    "bad_redirect": "it leads to no place",
-    "not_wanted": "its kind is not wanted",
-    "blocked_address": "its address must not be reached from here",
-    "out_of_scope": "outside of what the crawl is about",
-    "excluded": "left out by a pattern",
-    "depth": "further from the start than the crawl goes",
-    "budget": "its host gave as many pages as wanted",
-    "robots": "robots.txt does not allow it",
-    "robots_unreachable": "robots.txt could not be read",
-    "host_down": "its host could not be reached, again and again",
-    "trap": "its pattern brought nothing new any more",
-    "too_many_redirects": "too many redirects in a row led to it",
-    "nofollow": "links to it say nofollow",
-}
 
 
 def number(value: float | None) -> str:
@@ -84,8 +55,9 @@ def moment(when: float | str | None) -> str:
 
 
 def reason(name: str | None) -> str:
-    """What a reason means, in a few words."""
-    return "" if not name else REASONS.get(name, name.replace("_", " "))
+    """What a reason means, in a few words; one that jobs have, and no URL, says it itself."""
+    known = MEANINGS.get(name or "")
+    return known.words if known else plain(name)
 
 
 def plain(name: str | None) -> str:
