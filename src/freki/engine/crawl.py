@@ -19,7 +19,9 @@ HOSTS_PER_CLAIM = 256
 # millisecond, in which some ten of these are used up.
 LOW_WATER = 64
 
-# Seconds after which a worker with nothing to do looks again: others may have found links.
+# Seconds after which a worker with nothing to do looks again, for others may have found links: the
+# first time, and at most, twice as long each time in between.
+LOOK_SOON = 0.02
 LOOK_AGAIN = 1.0
 
 # Seconds after which a journey counts as stalled, how often that is looked at, and how many
@@ -55,6 +57,7 @@ class Worker:
         self._changed = asyncio.Event()
         self._claiming = False
         self._claim_after = 0.0
+        self._looks_in_vain = 0
         self._stop_at: float | None = None
         self.work = Work([])
 
@@ -180,13 +183,20 @@ class Worker:
             if of_host.rules is not None:
                 self._recall(of_host.rules)
         agenda.drop(rest.host for rest in refill)
+        self._looks_in_vain = 0 if work.hosts else self._looks_in_vain + 1
         if len(work.hosts) < room:  # all there is for now; a commit or a date brings more
-            soon = now + LOOK_AGAIN
+            soon = now + self._patience()
             self._claim_after = max(now + SHORTEST_WAIT, min(work.next_due or soon, soon))
         self.work = work
         self._claiming = False
         self._changed.set()
         return work
+
+    def _patience(self) -> float:
+        """Seconds until another worker may have found something for us."""
+        if self._exclusive:
+            return LOOK_AGAIN
+        return min(LOOK_AGAIN, LOOK_SOON * 2.0 ** min(self._looks_in_vain, 10))
 
     def _recall(self, rules: HostRules) -> None:
         rulebook = self._steps.rulebook
