@@ -174,13 +174,24 @@ def _explains(reason: str | None, outcome: str) -> bool:
 def _impolite(history: History, bounds: Bounds) -> Iterator[str]:
     for found in violations(history.log, bounds.delay):
         yield f"{found.host} was asked again after {found.spacing:.3f} s"
-    for host, most in most_in_flight(history.log).items():
+    for host, most in most_in_flight(_held(history)).items():
         if most > bounds.at_once:
             yield f"{host} had {most} requests at once"
     refused = {row.url for row in history.rows if row.outcome == State.refused.name}
     for url in dict.fromkeys(_url(visit) for visit in _visits(history.log)):
         if url in refused:
             yield f"{url} was refused, and asked for"
+
+
+def _held(history: History) -> Iterator[Access]:
+    """Requests for as long as the crawler held them.
+
+    A process that is killed lets go of its own, and a busy server works on them for a while.
+    """
+    for visit in history.log:
+        kill = bisect(history.kills, visit.start)
+        let_go = history.kills[kill] if kill < len(history.kills) else visit.end
+        yield visit._replace(end=min(visit.end, let_go))
 
 
 def _changed(history: History, undisturbed: History) -> Iterator[str]:
