@@ -241,7 +241,7 @@ def grow(jobs: int) -> None:
 
 
 async def _grow(terms: Terms, jobs: int) -> None:
-    with closing(Desk(terms.place)) as desk:
+    with closing(terms.place.desk()) as desk:
         workshop = Workshop(terms, desk, Still())
         async with asyncio.TaskGroup() as group:
             group.create_task(workshop.run())

@@ -1,17 +1,23 @@
 """The books of the service: fair, durable, and never two workers on one crawl."""
 
-import os
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from freki.config import Settings
+from freki.errors import StoreUnreachable
+from freki.ledger import crawls
 from freki.ledger.jobs import orders, shift, upkeep
+from freki.ledger.jobs.folder import Folder
 from freki.ledger.jobs.keys import ANYBODY, Key, Quotas
 from freki.ledger.jobs.orders import Accepted, Job, Order, Refusal, Result
 from freki.ledger.jobs.place import SQL, Desk, Place
+from freki.ledger.jobs.served import Served
 from freki.ledger.jobs.shift import LEASE, MOST_ATTEMPTS, Shift
+from freki.ledger.store import open_store, read_store
 
 KINDS: tuple[orders.Kind, ...] = orders.KINDS
 DONE = Result("done")
@@ -21,16 +27,19 @@ def caller(id_: str, **quotas: int) -> Key:
     return Key(id_, id_, ("submit",), Quotas(**quotas), 0.0)
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    made = Place(tmp_path / "data")
+@pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.system)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "folder":
+        made: Place = Folder(tmp_path / "data")
+    else:
+        made = Served(request.getfixturevalue("postgres").schema())
     made.prepare()
     return made
 
 
 @pytest.fixture
 def desk(place: Place) -> Iterator[Desk]:
-    with closing(Desk(place)) as made:
+    with closing(place.desk()) as made:
         yield made
 
 
@@ -162,30 +171,43 @@ def test_a_day_has_so_many_pages(desk: Desk) -> None:
     accept(desk, who, now=86_400.0)
 
 
+def stored(place: Place, crawl: str) -> None:
+    with closing(open_store(place.store_of(crawl))) as db:
+        crawls.begin(db, crawl, ["http://a/"], Settings(), time.time())
+
+
+def is_stored(place: Place, crawl: str) -> bool:
+    try:
+        with closing(read_store(place.store_of(crawl))) as db:
+            return crawls.find(db, crawl) is not None
+    except StoreUnreachable:
+        return False
+
+
 def ended(desk: Desk, place: Place, at: float, size: int) -> Job:
-    """A job that ended, with a file of its own."""
+    """A job that ended, with something stored."""
     job = accept(desk, now=at)
     worker = shift.begin(desk, at)
     taken = take(desk, worker, at)
     assert taken is not None
-    place.store_of(job.crawl).write_bytes(b"x")
+    stored(place, job.crawl)
     shift.finish(desk, worker, taken, Result("done", size=size), at)
     shift.end(desk, worker)
     return job
 
 
-def test_what_is_too_old_is_deleted_with_its_files(desk: Desk, place: Place) -> None:
+def test_what_is_too_old_is_deleted_with_all_it_stored(desk: Desk, place: Place) -> None:
     old, young = ended(desk, place, 10.0, 1), ended(desk, place, 20.0, 1)
-    assert upkeep.delete_old(desk, place, 15.0) == 1
+    assert upkeep.delete_old(desk, 15.0) == 1
     assert orders.find(desk, old.id) is None
-    assert not place.files_of(old.crawl)
+    assert not is_stored(place, old.crawl)
     assert orders.find(desk, young.id) is not None
-    assert place.files_of(young.crawl)
+    assert is_stored(place, young.crawl)
 
 
 def test_what_is_too_much_is_deleted_from_the_old_end(desk: Desk, place: Place) -> None:
     jobs = [ended(desk, place, at, 100) for at in (1.0, 2.0, 3.0)]
-    assert upkeep.delete_beyond(desk, place, 250) == 1
+    assert upkeep.delete_beyond(desk, 250) == 1
     assert [orders.find(desk, job.id) is None for job in jobs] == [True, False, False]
     assert upkeep.bytes_in_all(desk) == 200
 
@@ -193,14 +215,21 @@ def test_what_is_too_much_is_deleted_from_the_old_end(desk: Desk, place: Place) 
 def test_what_nobody_knows_is_swept_unless_it_is_young(desk: Desk, place: Place) -> None:
     kept = ended(desk, place, 1.0, 1)
     orphan = "crl_" + "0" * 32
-    place.store_of(orphan).write_bytes(b"x")
-    (place.crawls / "notes.txt").write_text("not ours")
-    assert upkeep.sweep(desk, place) == 0
-    os.utime(place.store_of(orphan), (0.0, 0.0))
-    assert upkeep.sweep(desk, place) == 1
-    assert place.files_of(kept.crawl)
-    assert not place.files_of(orphan)
-    assert (place.crawls / "notes.txt").exists()
+    stored(place, orphan)
+    now = time.time()
+    assert upkeep.sweep(desk, now) == 0
+    assert upkeep.sweep(desk, now + upkeep.YOUNG + 60.0) == 1
+    assert is_stored(place, kept.crawl)
+    assert not is_stored(place, orphan)
+
+
+def test_files_of_others_are_not_swept(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.prepare()
+    (folder.crawls / "notes.txt").write_text("not ours")
+    with closing(folder.desk()) as desk:
+        assert upkeep.sweep(desk, time.time() + upkeep.YOUNG + 60.0) == 0
+    assert (folder.crawls / "notes.txt").exists()
 
 
 @pytest.mark.parametrize("name", ["../x", "crl_", "crl_x/../y", "", "CRL_" + "0" * 32, "crl_a.db"])

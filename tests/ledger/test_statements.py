@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import freki
-from freki.ledger.jobs.place import Place
+from freki.ledger.jobs.folder import Folder
 from freki.ledger.statements import statements
 from freki.ledger.store import open_store
 
@@ -20,7 +20,7 @@ FILES = sorted(
 TWINS = sorted(
     file.name
     for file in (files("freki.ledger") / "sql" / "postgres").iterdir()
-    if not file.name.startswith("schema")
+    if "schema" not in file.name
 )
 
 
@@ -37,7 +37,7 @@ def _database(file: str, folder: Path) -> sqlite3.Connection:
     """The store, or the service's own."""
     if file != "jobs.sql":
         return open_store(folder / "freki.db")
-    place = Place(folder)
+    place = Folder(folder)
     place.prepare()
     return sqlite3.connect(place.jobs)
 

@@ -13,7 +13,6 @@ from tests.command import ended, start
 
 from freki.ledger.jobs import keys
 from freki.ledger.jobs.keys import Quotas, Scope
-from freki.ledger.jobs.place import Desk
 from freki.serve.supervisor import address, listen
 from freki.serve.terms import Terms
 from freki.serve.web import HEAD_SECONDS, server
@@ -64,7 +63,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 def new_key(data: Path, *scopes: Scope, **quotas: int) -> dict[str, str]:
     """The header of somebody with a new key."""
     Terms(data=data).place.prepare()
-    with closing(Desk(Terms(data=data).place)) as desk:
+    with closing(Terms(data=data).place.desk()) as desk:
         token, _ = keys.add(desk, "test", scopes or ("submit", "read"), Quotas(**quotas), 0.0)
     return {"Authorization": f"Bearer {token}"}
 

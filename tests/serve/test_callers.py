@@ -10,7 +10,6 @@ from tests.serve.conftest import Api, new_key
 
 from freki.errors import BadConfig
 from freki.ledger.jobs import keys
-from freki.ledger.jobs.place import Desk
 from freki.serve.terms import Terms, refuse_open_door
 
 CRAWL = {"urls": ["https://example.com/"]}
@@ -203,7 +202,7 @@ def test_a_job_may_not_be_larger_than_its_callers_quota(data: Path, api: Api) ->
     asked = {**CRAWL, "max_pages": 11}
     assert client.post("/crawls", json=asked, headers=holder).json()["reason"] == "quota_pages"
     assert client.post("/crawls", json=CRAWL, headers=holder).status_code == 202
-    with closing(Desk(Terms(data=data).place)) as desk, desk.reading() as db:
+    with closing(Terms(data=data).place.desk()) as desk, desk.reading() as db:
         (settings,) = db.execute("SELECT settings FROM job").fetchone()
     assert '"max_pages":10' in settings
 

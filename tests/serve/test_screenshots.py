@@ -13,7 +13,6 @@ from tests.serve.conftest import Api, new_key
 from tests.serve.workshop import working
 
 from freki.ledger.jobs.keys import ANYBODY
-from freki.ledger.jobs.place import Desk
 from freki.messages import Reason
 from freki.serve.terms import Terms
 from freki.serve.wishes import Looks, ScreenshotRequest, screenshot_order
@@ -233,7 +232,7 @@ def test_with_cookies_or_headers_nothing_is_shared_and_nothing_stays(
     assert len(browser.asked) == 2
     assert all(shot.private for shot in browser.asked)
     ended(client, ask(client))
-    with closing(Desk(Terms(data=data).place)) as desk:
+    with closing(Terms(data=data).place.desk()) as desk:
         desk.settle()
     kept = [file for file in data.rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]
     assert kept == []

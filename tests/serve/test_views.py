@@ -12,7 +12,6 @@ from tests.serve.conftest import Api, new_key
 from freki import config
 from freki.ledger import crawls
 from freki.ledger.jobs import orders
-from freki.ledger.jobs.place import Desk
 from freki.ledger.opened import ledger_of
 from freki.ledger.store import open_store
 from freki.ledger.terms import Terms as LedgerTerms
@@ -174,10 +173,12 @@ def hostile(api: Api, data: Path) -> tuple[httpx.Client, str]:
 def _store(data: Path, where: str) -> Path:
     """The file of the crawl with this page."""
     place = Terms(data=data).place
-    with closing(Desk(place)) as desk:
+    with closing(place.desk()) as desk:
         job = orders.find(desk, where.rpartition("/")[2])
     assert job is not None
-    return place.store_of(job.crawl)
+    store = place.store_of(job.crawl)
+    assert isinstance(store, Path)
+    return store
 
 
 def _store_page(ledger: Ledger, session: Session, url: str, body: str, at: float) -> None:

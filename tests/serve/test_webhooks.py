@@ -20,7 +20,7 @@ from tests.serve.workshop import working
 from freki.fetch.egress import Egress
 from freki.fetch.post import post
 from freki.ledger.jobs import events
-from freki.ledger.jobs.place import SQL, Desk
+from freki.ledger.jobs.place import SQL
 from freki.serve.terms import Terms
 from freki.testing.render import FakeBrowser
 
@@ -93,7 +93,7 @@ def test_a_job_is_told_of_and_the_signature_is_right(api: Api, data: Path) -> No
             assert abs(time.time() - int(at)) < 60
         lines = client.get(f"/crawls/{id_}/deliveries").json()["items"]
         assert [line["outcome"] for line in lines] == ["204"] * 4
-    with closing(Desk(terms.place)) as desk:
+    with closing(terms.place.desk()) as desk:
         desk.settle()
     assert SECRET.encode() not in (data / "service.db").read_bytes()
 
@@ -101,7 +101,7 @@ def test_a_job_is_told_of_and_the_signature_is_right(api: Api, data: Path) -> No
 def test_who_does_not_listen_is_told_again_and_at_last_given_up(data: Path) -> None:
     place = Terms(data=data).place
     place.prepare()
-    with closing(Desk(place)) as desk:
+    with closing(place.desk()) as desk:
         with desk.writing() as db:
             row = ("crl_x", "finished", "http://x/", SECRET, "{}", 0.0, 0.0)
             db.execute(SQL["delivery_add"], row)

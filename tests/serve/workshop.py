@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 
-from freki.ledger.jobs.place import Desk
 from freki.pictures import Rendering, Shot, Unrendered
 from freki.serve.terms import Terms
 from freki.serve.worker import Workshop
@@ -32,7 +31,7 @@ class FakeTeam:
 async def working(terms: Terms, browser: FakeBrowser) -> AsyncIterator[Workshop]:
     """A worker, until the block ends."""
     terms.place.prepare()
-    with closing(Desk(terms.place)) as desk:
+    with closing(terms.place.desk()) as desk:
         workshop = Workshop(terms, desk, FakeTeam(browser))
         async with asyncio.TaskGroup() as group:
             group.create_task(workshop.run())

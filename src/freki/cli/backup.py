@@ -6,7 +6,7 @@ from freki.cli.options import Parser
 from freki.cli.output import counted
 from freki.cli.serve import add_data
 from freki.errors import BadInput
-from freki.ledger.jobs.place import Place, copy_database
+from freki.ledger.jobs.folder import Folder, copy_database
 
 EXAMPLES = """\
   freki backup backups/monday
@@ -16,7 +16,7 @@ EXAMPLES = """\
 
 def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
-    place, copy = Place(arguments.data), Place(arguments.to)
+    place, copy = Folder(arguments.data), Folder(arguments.to)
     if not place.jobs.exists():
         raise BadInput(f"{place.folder} is no folder of a service; name it with --data")
     if copy.folder.exists() and any(copy.folder.iterdir()):
@@ -34,7 +34,7 @@ def parser(command: str) -> Parser:
     return made
 
 
-def _copied(place: Place, copy: Place) -> int:
+def _copied(place: Folder, copy: Folder) -> int:
     """The books first: a crawl that is further than they say is simply gone on with."""
     copy.crawls.mkdir(mode=0o700, parents=True, exist_ok=True)
     copy.folder.chmod(0o700)

@@ -1,7 +1,6 @@
 """`freki keys`: who may call the service."""
 
 import argparse
-import time
 from contextlib import closing
 
 from freki.cli.choose import natural
@@ -29,7 +28,7 @@ def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
     terms = Terms(data=arguments.data)
     terms.place.prepare()
-    with closing(Desk(terms.place)) as desk:
+    with closing(terms.place.desk()) as desk:
         {"add": _add, "list": _list, "revoke": _revoke}[arguments.action](desk, arguments)
     return 0
 
@@ -86,7 +85,7 @@ def _add(desk: Desk, arguments: argparse.Namespace) -> None:
         arguments.running, arguments.queued, arguments.pages_per_job, arguments.pages_per_day
     )
     scopes = tuple(dict.fromkeys(arguments.scope or ("submit", "read")))
-    token, _ = keys.add(desk, name, scopes, quotas, time.time())
+    token, _ = keys.add(desk, name, scopes, quotas, desk.now())
     print(token)
 
 
@@ -104,5 +103,5 @@ def _line(key: Key) -> str:
 def _revoke(desk: Desk, arguments: argparse.Namespace) -> None:
     if not arguments.key:
         raise BadInput("which key? freki keys list shows their ids")
-    keys.revoke(desk, arguments.key, time.time())
+    keys.revoke(desk, arguments.key, desk.now())
     print(f"{arguments.key} lets nobody in any more.")

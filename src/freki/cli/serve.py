@@ -15,7 +15,6 @@ from freki.cli.exits import Exit
 from freki.cli.options import Parser
 from freki.errors import BadInput
 from freki.ledger.jobs import keys
-from freki.ledger.jobs.place import Desk
 from freki.serve import logs, supervisor
 from freki.serve.terms import Terms, refuse_open_door
 
@@ -35,7 +34,7 @@ def run(command: str, words: list[str]) -> int:
     _refuse_without_libraries()
     terms = _terms(arguments)
     terms.place.prepare()
-    with closing(Desk(terms.place)) as desk:
+    with closing(terms.place.desk()) as desk:
         refuse_open_door(terms, has_key=keys.any_live(desk))
     logs.begin("supervisor", quiet=terms.quiet)
     if arguments.only == "workers":

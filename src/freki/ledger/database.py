@@ -3,7 +3,17 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from freki.errors import StoreError, StoreUnreachable
+
 Row = tuple[Any, ...]
+
+
+class ConnectionLost(StoreUnreachable):
+    """The connection was lost in a transaction: it may have come through, or not."""
+
+
+class Conflict(StoreError):
+    """Two transactions were in each other's way, and this one was undone."""
 
 
 class Rows(Protocol):

@@ -83,9 +83,9 @@ async def crawl(browsers: Browsers, errand: Errand) -> Result:
     path = place.store_of(job.crawl)
     with closing(await asyncio.to_thread(open_store, path)) as db:
         try:
-            begun = begun_crawl(db, job, settings)
+            begun = begun_crawl(db, job, settings, errand.desk.now())
         except CrawlRunning:
-            return Result("queued", due=time.time() + HELD_SECONDS)
+            return Result("queued", due=errand.desk.now() + HELD_SECONDS)
         started = time.monotonic()
         report = Report(errand, db, begun.id)
         program = Program(deliver=report.note, render=browsers.renderer)
@@ -100,18 +100,18 @@ async def crawl(browsers: Browsers, errand: Errand) -> Result:
                 ending = await work.run()
                 telling.cancel()
         finally:
-            crawls.end(db, begun, ending.value, time.time(), time.monotonic() - started)
+            crawls.end(db, begun, ending.value, errand.desk.now(), time.monotonic() - started)
         progress = await report.tell(pulse)
     if ending is Ending.interrupted:
         return errand.interrupted(progress)
     return concluded(progress, limited=ending is Ending.limited)
 
 
-def begun_crawl(db: Database, job: Job, settings: Settings) -> crawls.Crawl:
+def begun_crawl(db: Database, job: Job, settings: Settings, now: float) -> crawls.Crawl:
     """The crawl of a job: a new one, or as far as it came."""
     known = crawls.find(db, job.crawl)
     if known is None:
-        return crawls.begin(db, job.crawl, job.seeds, settings, time.time())
+        return crawls.begin(db, job.crawl, job.seeds, settings, now)
     return crawls.resume(db, known, job.seeds, settings)
 
 
@@ -185,14 +185,15 @@ class Report:
         return progress
 
     def _write(self, progress: dict[str, object], counts: Counter[tuple[str, str]]) -> None:
-        job, now = self._errand.job, time.time()
+        job, desk = self._errand.job, self._errand.desk
+        now = desk.now()
         latest, self._latest = list(self._latest), deque(maxlen=LATEST)
         pages, self._for_hook = self._for_hook, []
-        size = self._errand.terms.place.bytes_of(job.crawl)
-        shift.tell(self._errand.desk, job, progress, latest, size, now)
-        shift.call_for_pages(self._errand.desk, job, pages, now)
+        size = desk.bytes_of(job.crawl)
+        shift.tell(desk, job, progress, latest, size, now)
+        shift.call_for_pages(desk, job, pages, now)
         fetched = int(counts[("pages", job.kind)])
-        shift.count(self._errand.desk, job.owner, fetched, counts, now)
+        shift.count(desk, job.owner, fetched, counts, now)
 
     def _counts(self, status: read.Status, wire_bytes: int, new: int) -> Counter[tuple[str, str]]:
         """What came since the last time."""

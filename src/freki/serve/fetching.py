@@ -1,6 +1,5 @@
 """One page now: a crawl of a single page, and perhaps a look at it."""
 
-import time
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -41,4 +40,4 @@ async def _look(browsers: Browsers, errand: Errand, plan: Mapping[str, Any]) -> 
     with closing(open_store(errand.terms.place.store_of(errand.job.crawl))) as db:
         crawl = crawls.find(db, errand.job.crawl)
         assert crawl is not None
-        captures.store(db, time.time(), seen, crawl.id)
+        captures.store(db, errand.desk.now(), seen, crawl.id)

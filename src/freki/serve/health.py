@@ -78,5 +78,6 @@ def _checks(office: Office) -> dict[str, str]:
     checks["workers"] = "ok" if standing.workers else "no worker is up"
     full = standing.queued >= office.terms.max_queued
     checks["queue"] = "full" if full else "ok"
-    checks["disk"] = "ok" if office.place.room() >= LEAST_ROOM else "nearly full"
+    if (room := office.place.room()) is not None:
+        checks["disk"] = "ok" if room >= LEAST_ROOM else "nearly full"
     return checks

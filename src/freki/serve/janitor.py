@@ -1,7 +1,6 @@
 """Keeps the folder of a service from growing for ever."""
 
 import asyncio
-import time
 
 from freki.ledger.jobs import shift, upkeep
 from freki.ledger.jobs.place import Desk
@@ -25,16 +24,16 @@ async def clean(desk: Desk, terms: Terms) -> None:
 
 def round_(desk: Desk, terms: Terms, *, sweeping: bool) -> None:
     """Delete what is too old and what is too much."""
-    now = time.time()
-    upkeep.delete_abandoned(desk, terms.place)
+    now = desk.now()
+    upkeep.delete_abandoned(desk)
     deleted = {
-        "age": upkeep.delete_old(desk, terms.place, now - terms.keep_days * DAY),
-        "size": upkeep.delete_beyond(desk, terms.place, terms.keep_gb * 2**30),
+        "age": upkeep.delete_old(desk, now - terms.keep_days * DAY),
+        "size": upkeep.delete_beyond(desk, terms.keep_gb * 2**30),
     }
     if sweeping:
         upkeep.forget_requests(desk, now)
         upkeep.trim_events(desk)
-        deleted["orphan"] = upkeep.sweep(desk, terms.place)
+        deleted["orphan"] = upkeep.sweep(desk, now)
     desk.settle()
     if any(deleted.values()):
         logs.event("deleted", **deleted)

@@ -132,12 +132,12 @@ class Looking:
         self._seen[seen.url] = isinstance(seen, Rendering)
         same = captures.Wanted(crawl=self._crawl.id, address=seen.url, limit=1)
         if next(captures.renderings(self._db, same), None) is None:
-            captures.store(self._db, time.time(), seen, self._crawl.id)
+            captures.store(self._db, self._errand.desk.now(), seen, self._crawl.id)
         await self._tell(seen)
 
     async def _tell(self, seen: Rendering | Unrendered | None = None) -> None:
-        job, terms, desk = self._errand.job, self._errand.terms, self._errand.desk
-        size, now = terms.place.bytes_of(job.crawl), time.time()
+        job, desk = self._errand.job, self._errand.desk
+        size, now = await asyncio.to_thread(desk.bytes_of, job.crawl), desk.now()
         latest: list[dict[str, object]] = []
         counts: dict[tuple[str, str], float] = {}
         if seen is not None:
@@ -185,13 +185,13 @@ async def screenshots(browsers: Browsers, errand: Errand) -> Result:
     path = errand.terms.place.store_of(job.crawl)
     with closing(await asyncio.to_thread(open_store, path)) as db:
         try:
-            crawl = begun_crawl(db, job, config.settings())
+            crawl = begun_crawl(db, job, config.settings(), errand.desk.now())
         except CrawlRunning:
-            return Result("queued", due=time.time() + 1.0)
+            return Result("queued", due=errand.desk.now() + 1.0)
         started = time.monotonic()
         result = await Looking(errand, browsers, db, crawl).run()
         status = "finished" if result.state in ("done", "failed") else "interrupted"
-        crawls.end(db, crawl, status, time.time(), time.monotonic() - started)
+        crawls.end(db, crawl, status, errand.desk.now(), time.monotonic() - started)
     return result
 
 

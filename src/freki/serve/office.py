@@ -15,12 +15,13 @@ from msgspec import Struct
 from freki.errors import StoreError, StoreUnreachable
 from freki.ledger import crawls, read
 from freki.ledger.crawls import Crawl
+from freki.ledger.database import Database
 from freki.ledger.jobs import events, keys, orders, shift
 from freki.ledger.jobs.events import Event
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Accepted, Job, Kind, Order, Refusal, Repeat
-from freki.ledger.jobs.place import Desk
 from freki.ledger.jobs.shift import Colleague
+from freki.ledger.place import Place
 from freki.ledger.store import read_store
 from freki.serve.problems import Problem
 from freki.serve.terms import Terms
@@ -32,7 +33,7 @@ KEYS_LOOKED_AT = 1.0
 class Results(Struct, frozen=True):
     """The store of a job, open for reading."""
 
-    db: sqlite3.Connection
+    db: Database
     crawl: Crawl
 
 
@@ -51,13 +52,13 @@ class Office:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.place = terms.place
-        self._desk = Desk(self.place)
+        self._desk = self.place.desk()
         # Streams look often and shall not make those wait who bring something.
-        self._watching = Desk(self.place)
+        self._watching = self.place.desk()
         self._has_key = (False, float("-inf"))
 
     def __repr__(self) -> str:
-        return f"<Office {self.place.folder}>"
+        return f"<Office {self.place}>"
 
     def close(self) -> None:
         self._desk.close()
@@ -73,31 +74,34 @@ class Office:
             self._has_key = (known, time.monotonic())
         return known or self.terms.is_open
 
+    def now(self) -> float:
+        return self._desk.now()
+
     def holder(self, token: str) -> Key | None:
         return keys.holder(self._desk, token)
 
     def known_keys(self) -> list[Key]:
         return keys.known(self._desk)
 
-    def new_key(self, name: str, scopes: tuple[keys.Scope, ...], now: float) -> str:
+    def new_key(self, name: str, scopes: tuple[keys.Scope, ...]) -> str:
         """What its holder sends; it is not kept, so it can be shown only once."""
-        token, _ = keys.add(self._desk, name, scopes, keys.Quotas(), now)
+        token, _ = keys.add(self._desk, name, scopes, keys.Quotas(), self._desk.now())
         return token
 
-    def revoke_key(self, id_: str, now: float) -> None:
-        keys.revoke(self._desk, id_, now)
+    def revoke_key(self, id_: str) -> None:
+        keys.revoke(self._desk, id_, self._desk.now())
 
     # Jobs
 
     def accept(self, order: Order, caller: Key, repeat: Repeat | None = None) -> Accepted:
         """Write an order into the books; whoever has time will work on it."""
         most = self.terms.max_queued
-        answer = orders.accept(self._desk, order, caller, most, time.time(), repeat)
+        answer = orders.accept(self._desk, order, caller, most, self._desk.now(), repeat)
         if isinstance(answer, Refusal):
             raise Problem(answer.reason, answer.detail, retry_after=answer.retry_after)
         if order.likeness is not None:
             result = "hit" if answer.shared else "miss"
-            shift.count(self._desk, caller.id, 0, {("cache", result): 1}, time.time())
+            shift.count(self._desk, caller.id, 0, {("cache", result): 1}, self._desk.now())
         return answer
 
     def job(self, caller: Key, id_: str, kind: Kind | None = None) -> Job:
@@ -124,13 +128,13 @@ class Office:
         return orders.listed(self._desk, owner, kind, state, before, limit)
 
     def pause(self, job: Job) -> Job:
-        return _still_going(orders.pause(self._desk, job.id, time.time()), job)
+        return _still_going(orders.pause(self._desk, job.id, self._desk.now()), job)
 
     def resume(self, job: Job) -> Job:
-        return _still_going(orders.resume(self._desk, job.id, time.time()), job)
+        return _still_going(orders.resume(self._desk, job.id, self._desk.now()), job)
 
     def cancel(self, job: Job) -> Job:
-        return _still_going(orders.cancel(self._desk, job.id, time.time()), job)
+        return _still_going(orders.cancel(self._desk, job.id, self._desk.now()), job)
 
     def change(
         self, job: Job, settings: dict[str, dict[str, object]], request: dict[str, object]
@@ -141,7 +145,7 @@ class Office:
     def delete(self, job: Job) -> None:
         """Forget a job and delete its files; of one in work as soon as its worker lets go."""
         if orders.drop(self._desk, job.id):
-            self.place.remove(job.crawl)
+            self._desk.remove(job.crawl)
 
     def deliveries(self, job: Job, after: int, limit: int) -> list[events.Line]:
         return events.deliveries(self._desk, job.id, after, limit)
@@ -186,7 +190,7 @@ class Office:
     # The service itself
 
     def standing(self) -> Standing:
-        now = time.time()
+        now = self._desk.now()
         counts = orders.open_in_all(self._desk)
         oldest = orders.oldest_queued(self._desk)
         return Standing(
@@ -217,12 +221,12 @@ def changed(job: Job, given: dict[str, dict[str, object]]) -> dict[str, dict[str
     return merged
 
 
-def _opened(path: Path) -> sqlite3.Connection | None:
+def _opened(place: Place) -> Database | None:
     """A store for reading, or None where nobody has made it, or finished making it."""
-    if not path.exists():
+    if isinstance(place, Path) and not place.exists():
         return None
     try:
-        return read_store(path)
+        return read_store(place)
     except StoreUnreachable:
         return None
     except StoreError as error:

@@ -22,7 +22,7 @@ async def bring(desk: Desk, terms: Terms) -> None:
     """Bring what is due, for ever. What one worker has in hand, no other one takes."""
     egress = Egress(terms.allow_private)
     while True:
-        due = await asyncio.to_thread(events.due, desk, time.time(), AT_ONCE)
+        due = await asyncio.to_thread(events.due, desk, desk.now(), AT_ONCE)
         async with asyncio.TaskGroup() as group:
             for delivery in due:
                 group.create_task(_bring(desk, delivery, egress))
@@ -35,10 +35,10 @@ async def _bring(desk: Desk, delivery: Delivery, egress: Egress) -> None:
     answer = await asyncio.to_thread(post, delivery.url, body, headers(delivery), egress)
     arrived = isinstance(answer, int) and 200 <= answer < 300
     told = events.brought if arrived else events.not_brought
-    await asyncio.to_thread(told, desk, delivery, str(answer), time.time())
+    await asyncio.to_thread(told, desk, delivery, str(answer), desk.now())
     outcome = "arrived" if arrived else "failed"
     counts = {("deliveries", outcome): 1.0}
-    await asyncio.to_thread(shift.count, desk, "", 0, counts, time.time())
+    await asyncio.to_thread(shift.count, desk, "", 0, counts, desk.now())
     logs.event("delivery", job=delivery.job, kind=delivery.kind, outcome=str(answer))
 
 

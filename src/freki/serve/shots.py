@@ -1,6 +1,5 @@
 """Screenshots over HTTP: asked for, followed while they are made, shown."""
 
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -116,7 +115,7 @@ def ask_for_screenshots(
 
     They are taken in the order of the page; where one fails, the next link takes its place.
     """
-    order = screenshot_order(asked, caller, office.terms, time.time())
+    order = screenshot_order(asked, caller, office.terms, office.now())
     accepted = office.accept(order, caller, repeat_of(idempotency_key, asked))
     headers = {"Location": path_of(accepted.job, office)}
     if accepted.repeated:

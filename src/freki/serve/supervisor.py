@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 from freki.errors import BadInput
 from freki.ledger.jobs import shift
-from freki.ledger.jobs.place import Desk
 from freki.serve import logs
 from freki.serve.part import as_line
 from freki.serve.terms import Terms
@@ -104,9 +103,9 @@ class Supervisor:
         return child
 
     def _count(self, name: str) -> None:
-        desk = Desk(self._terms.place)
+        desk = self._terms.place.desk()
         try:
-            shift.count(desk, "", 0, {("worker_restarts", name.partition("-")[0]): 1}, time.time())
+            shift.count(desk, "", 0, {("worker_restarts", name.partition("-")[0]): 1}, desk.now())
         finally:
             desk.close()
 

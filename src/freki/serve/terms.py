@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from freki.errors import BadConfig
+from freki.ledger.jobs.folder import Folder
 from freki.ledger.jobs.place import Place
 
 PORT = 8300
@@ -53,7 +54,7 @@ class Terms(Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        return Place(self.data)
+        return Folder(self.data)
 
     @property
     def is_open(self) -> bool:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from freki.engine.crawl import first_error
 from freki.ledger.jobs import shift, upkeep
-from freki.ledger.jobs.orders import Job, Kind, Result
+from freki.ledger.jobs.orders import Job, Kind, Result, Wish
 from freki.ledger.jobs.place import Desk
 from freki.ledger.jobs.shift import Shift
 from freki.serve import errands, fetching, janitor, logs, looking, post
@@ -60,7 +60,7 @@ class Workshop:
             errand.stop()
 
     async def run(self) -> None:
-        self._shift = await asyncio.to_thread(shift.begin, self._desk, time.time())
+        self._shift = await asyncio.to_thread(self._begun)
         logs.event("worker_begins", shift=self._shift.id)
         try:
             async with asyncio.TaskGroup() as group:
@@ -83,14 +83,12 @@ class Workshop:
         """Stay in the books, and hear what is wished of what we have in hand."""
         while True:
             numbers = {**statistics(len(self._errands)), **self._browsers.statistics()}
-            ours = await asyncio.to_thread(
-                shift.renew, self._desk, self._shift, numbers, time.time()
-            )
+            ours = await asyncio.to_thread(self._renewed, numbers)
             if not ours and not await asyncio.to_thread(shift.is_on, self._desk, self._shift):
                 # We were taken for dead: what we had is somebody else's now.
                 for errand in list(self._errands.values()):
                     errand.stop()
-                self._shift = await asyncio.to_thread(shift.begin, self._desk, time.time())
+                self._shift = await asyncio.to_thread(self._begun)
             for id_, errand in list(self._errands.items()):
                 if id_ not in ours:
                     errand.stop()
@@ -111,13 +109,21 @@ class Workshop:
             await self._rest()
 
     async def _take(self, group: asyncio.TaskGroup) -> bool:
-        kinds = list(self._carries)
-        job = await asyncio.to_thread(shift.take, self._desk, self._shift, kinds, time.time())
+        job = await asyncio.to_thread(self._taken)
         if job is None:
             return False
         errand = self._errands[job.id] = Errand(job, self._desk, self._terms)
         errand.task = group.create_task(self._carry_out(errand, self._shift), name=job.id)
         return True
+
+    def _begun(self) -> Shift:
+        return shift.begin(self._desk, self._desk.now())
+
+    def _renewed(self, numbers: dict[str, float]) -> dict[str, Wish | None]:
+        return shift.renew(self._desk, self._shift, numbers, self._desk.now())
+
+    def _taken(self) -> Job | None:
+        return shift.take(self._desk, self._shift, list(self._carries), self._desk.now())
 
     async def _rest(self) -> None:
         try:
@@ -141,12 +147,12 @@ class Workshop:
 
     def _close(self, job: Job, ours: Shift, result: Result) -> None:
         """Write into the books how it came out."""
-        now = time.time()
+        now = self._desk.now()
         if result.state in ("queued", "paused"):
             shift.give_back(self._desk, ours, job, result, now)
-            upkeep.delete_abandoned(self._desk, self._terms.place)
+            upkeep.delete_abandoned(self._desk)
             return
-        size = self._terms.place.bytes_of(job.crawl)
+        size = self._desk.bytes_of(job.crawl)
         shift.finish(self._desk, ours, job, structs.replace(result, size=size), now)
         waited = (job.started_at or now) - job.created_at
         counts: dict[tuple[str, str], float] = {
@@ -155,7 +161,7 @@ class Workshop:
             ("job_wait_seconds", job.kind): waited,
         }
         shift.count(self._desk, job.owner, 0, counts, now)
-        upkeep.delete_abandoned(self._desk, self._terms.place)
+        upkeep.delete_abandoned(self._desk)
 
     async def _wait_for_errands(self) -> None:
         """They were told to stop; who does not within some seconds is taken back by others."""
@@ -187,7 +193,7 @@ def memory() -> float:
 
 async def work(terms: Terms) -> None:
     """Work until told to end, or until whoever started us is gone."""
-    with closing(Desk(terms.place)) as desk:
+    with closing(terms.place.desk()) as desk:
         team = Team(terms)
         workshop = Workshop(terms, desk, team)
         loop = asyncio.get_running_loop()

@@ -5,6 +5,7 @@ import pytest
 from tests.postgres import PostgresServer
 
 from freki.errors import StoreError
+from freki.ledger.jobs.served import Served
 from freki.ledger.place import Address
 from freki.ledger.postgres.dialect import translated
 from freki.ledger.postgres.link import Server
@@ -13,19 +14,19 @@ from freki.ledger.statements import statements
 
 MARK = re.compile(r"%\((\w+)\)s")
 SQL = files("freki.ledger") / "sql"
-# The service keeps its jobs in a file of its own.
-OF_FILES = {"jobs.sql"}
 FILES = sorted(
     str(file).removeprefix(f"{SQL}/")
     for folder in (SQL, SQL / "postgres")
     for file in folder.iterdir()
-    if file.name.endswith(".sql") and "schema" not in file.name and file.name not in OF_FILES
+    if file.name.endswith(".sql") and "schema" not in file.name
 )
 
 
 @pytest.fixture(scope="module")
 def store(postgres: PostgresServer) -> Address:
-    return postgres.store()
+    address = postgres.store()
+    Served(address).prepare()
+    return address
 
 
 @pytest.mark.system

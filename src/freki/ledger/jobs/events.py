@@ -1,13 +1,13 @@
 """What happened: for streams that replay it, and for callers who want to be called."""
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
-from freki.ledger.jobs.place import SQL, Desk
+from freki.ledger.database import Database
+from freki.ledger.jobs.place import SQL, Desk, again
 
 # Events of progress that are kept of a crawl: at two a second, the last half hour and more. The
 # pages themselves are in its store.
@@ -71,16 +71,16 @@ class _Job(Protocol):
     def hook(self) -> _Hook | None: ...
 
 
-def tell(
-    db: sqlite3.Connection, crawl: str, kind: str, data: Mapping[str, object], now: float
-) -> None:
-    """Note what happened, in the transaction that makes it so."""
+def tell(db: Database, crawl: str, kind: str, data: Mapping[str, object], now: float) -> None:
+    """Note what happened, in the transaction that makes it so, and as its last part.
+
+    Numbers grow in the order of the commits, so that nobody who goes on from one misses another.
+    """
+    db.execute(SQL["events_in_order"])
     db.execute(SQL["event_add"], (crawl, now, kind, msgspec.json.encode(data).decode()))
 
 
-def call(
-    db: sqlite3.Connection, job: _Job, kind: str, data: Mapping[str, object], now: float
-) -> None:
+def call(db: Database, job: _Job, kind: str, data: Mapping[str, object], now: float) -> None:
     """Put a message into the post, if the caller asked for it."""
     if job.hook is None or kind not in job.hook.events:
         return
@@ -121,12 +121,14 @@ def last(desk: Desk) -> int:
     return int(seq)
 
 
+@again
 def trim(desk: Desk, crawl: str) -> None:
     """Forget old progress: the sums of today make those of yesterday needless."""
     with desk.writing() as db:
         db.execute(SQL["events_trim"], (crawl, KEPT))
 
 
+@again
 def due(desk: Desk, now: float, limit: int) -> list[Delivery]:
     """Messages to bring now; nobody else will try them for a while."""
     with desk.writing() as db:
@@ -138,12 +140,14 @@ def due(desk: Desk, now: float, limit: int) -> list[Delivery]:
     return found
 
 
+@again
 def brought(desk: Desk, delivery: Delivery, outcome: str, _now: float) -> None:
     """The caller has it."""
     with desk.writing() as db:
         db.execute(SQL["delivery_over"], (outcome, delivery.id))
 
 
+@again
 def not_brought(desk: Desk, delivery: Delivery, outcome: str, now: float) -> None:
     """Try again later, up to the last time."""
     with desk.writing() as db:

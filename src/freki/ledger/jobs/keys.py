@@ -2,15 +2,14 @@
 
 import hmac
 import secrets
-import sqlite3
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from freki.errors import BadInput
-from freki.ledger.jobs.place import SQL, Desk
+from freki.ledger.jobs.place import SQL, Desk, again
 
 Scope = Literal["submit", "read", "admin", "metrics"]
 SCOPES: tuple[Scope, ...] = ("submit", "read", "admin", "metrics")
@@ -49,6 +48,7 @@ ANYBODY = Key(
 )
 
 
+@again
 def add(
     desk: Desk, name: str, scopes: tuple[Scope, ...], quotas: Quotas, now: float
 ) -> tuple[str, Key]:
@@ -73,6 +73,7 @@ def any_live(desk: Desk) -> bool:
         return bool(db.execute(SQL["keys_live"]).fetchone()[0])
 
 
+@again
 def revoke(desk: Desk, id_: str, now: float) -> None:
     """From now on the key lets nobody in."""
     with desk.writing() as db:
@@ -99,7 +100,7 @@ def _digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _key(row: sqlite3.Row) -> Key:
+def _key(row: Any) -> Key:
     return Key(
         row["id"],
         row["name"],

@@ -1,17 +1,17 @@
 """What callers ask for: accepted, looked up, changed, taken back."""
 
 import secrets as dice
-import sqlite3
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.database import Database
 from freki.ledger.jobs import events
 from freki.ledger.jobs.keys import Key
-from freki.ledger.jobs.place import SQL, Desk
+from freki.ledger.jobs.place import SQL, Desk, again
 
 Kind = Literal["crawl", "screenshots", "fetch"]
 State = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
@@ -98,6 +98,7 @@ class Result(Struct, frozen=True):
     progress: dict[str, object] | None = None
     size: int | None = None  # that its crawl takes on disk
     due: float = 0.0  # queued, and not before
+    went_wrong: bool = False  # queued again, and one attempt fewer is left
 
 
 CANCELLED = Result("cancelled", "cancelled")
@@ -126,11 +127,13 @@ class Accepted(Struct, frozen=True):
     shared: bool = False  # somebody asked for the same, and has it or will
 
 
+@again
 def accept(
     desk: Desk, order: Order, caller: Key, most_queued: int, now: float, repeat: Repeat | None
 ) -> Accepted | Refusal:
     """Take an order in, in one transaction with everything that it is counted against."""
     with desk.writing() as db:
+        db.execute(SQL["orders_in_order"])
         if repeat is not None and (before := _before(db, caller.id, repeat)) is not None:
             return before
         if (refusal := _no_room(db, order, caller, most_queued, now)) is not None:
@@ -145,7 +148,7 @@ def accept(
         return Accepted(job, shared=alike is not None)
 
 
-def _before(db: sqlite3.Connection, owner: str, repeat: Repeat) -> Accepted | Refusal | None:
+def _before(db: Database, owner: str, repeat: Repeat) -> Accepted | Refusal | None:
     row = db.execute(SQL["idempotency_find"], (owner, repeat.key)).fetchone()
     if row is None:
         return None
@@ -160,7 +163,7 @@ def _before(db: sqlite3.Connection, owner: str, repeat: Repeat) -> Accepted | Re
 
 
 def _no_room(
-    db: sqlite3.Connection, order: Order, caller: Key, most_queued: int, now: float
+    db: Database, order: Order, caller: Key, most_queued: int, now: float
 ) -> Refusal | None:
     mine = dict(db.execute(SQL["open_of"], (caller.id,)).fetchall())
     quotas = caller.quotas
@@ -180,15 +183,13 @@ def _no_room(
     return None
 
 
-def _alike(db: sqlite3.Connection, order: Order) -> Job | None:
+def _alike(db: Database, order: Order) -> Job | None:
     if order.likeness is None or not order.share:
         return None
     return _job(db.execute(SQL["job_alike"], (order.likeness, order.fresh_after)).fetchone())
 
 
-def _written(
-    db: sqlite3.Connection, order: Order, owner: str, alike: Job | None, now: float
-) -> Job:
+def _written(db: Database, order: Order, owner: str, alike: Job | None, now: float) -> Job:
     id_ = new_id(order.kind)
     ready = alike is not None and alike.has_ended
     row = {
@@ -242,10 +243,11 @@ def resume(desk: Desk, id_: str, now: float) -> Job | None:
     return _turned(desk, id_, {"paused": "queued", "queued": "queued"}, None, now)
 
 
+@again
 def cancel(desk: Desk, id_: str, now: float) -> Job | None:
     """End it; what it has stays. None where it has ended otherwise."""
     with desk.writing() as db:
-        job = _found(db, id_)
+        job = _held(db, id_)
         if job is None or job.state in ("done", "failed"):
             return None
         if job.state == "running":
@@ -255,12 +257,13 @@ def cancel(desk: Desk, id_: str, now: float) -> Job | None:
         return _found(db, id_)
 
 
+@again
 def change(
     desk: Desk, id_: str, settings: Mapping[str, object], request: Mapping[str, object]
 ) -> Job | None:
     """Other settings; a crawl under way takes them over. None where it has ended."""
     with desk.writing() as db:
-        job = _found(db, id_)
+        job = _held(db, id_)
         if job is None or job.has_ended:
             return None
         db.execute(SQL["job_settings"], (_json(settings), _json(request), id_))
@@ -268,13 +271,14 @@ def change(
         return _found(db, id_)
 
 
+@again
 def drop(desk: Desk, id_: str) -> bool:
     """Forget a job; True if nobody else wants the files of its crawl.
 
     One in work stays until its worker has let go, but is nobody's from now on.
     """
     with desk.writing() as db:
-        job = _found(db, id_)
+        job = _held(db, id_)
         if job is None:
             return False
         db.execute(SQL["deliveries_drop"], (id_,))
@@ -295,7 +299,7 @@ def abandoned(desk: Desk) -> list[Job]:
     return [job_of(row) for row in rows]
 
 
-def end(db: sqlite3.Connection, job: Job, result: Result, now: float) -> None:
+def end(db: Database, job: Job, result: Result, now: float) -> None:
     """An order has its outcome: its secrets go, and whoever wants to hear of it is told."""
     told = {"state": result.state, "reason": result.reason, "detail": result.detail}
     progress = _json(result.progress) if result.progress is not None else None
@@ -328,12 +332,13 @@ def new_id(kind: Kind) -> str:
     return f"{PREFIXES[kind]}_{dice.token_hex(16)}"
 
 
+@again
 def _turned(
     desk: Desk, id_: str, states: dict[State, State], wish: Wish | None, now: float
 ) -> Job | None:
     """Change the state of what waits; what is in work is wished to."""
     with desk.writing() as db:
-        job = _found(db, id_)
+        job = _held(db, id_)
         if job is None or job.has_ended:
             return None
         if job.state == "running":
@@ -344,14 +349,19 @@ def _turned(
         return _found(db, id_)
 
 
-def _found(db: sqlite3.Connection, id_: str) -> Job | None:
+def _held(db: Database, id_: str) -> Job | None:
+    """A job that nobody else changes until the transaction ends."""
+    return _job(db.execute(SQL["job_hold"], (id_,)).fetchone())
+
+
+def _found(db: Database, id_: str) -> Job | None:
     return _job(db.execute(SQL["job_find"], (id_,)).fetchone())
 
 
 _COLUMNS_OF_JSON = ("request", "seeds", "settings", "secrets", "hook", "progress")
 
 
-def _job(row: sqlite3.Row | None) -> Job | None:
+def _job(row: Any) -> Job | None:
     if row is None:
         return None
     values = {name: row[name] for name in Job.__struct_fields__}
@@ -361,7 +371,7 @@ def _job(row: sqlite3.Row | None) -> Job | None:
     return msgspec.convert(values, Job)
 
 
-def job_of(row: sqlite3.Row) -> Job:
+def job_of(row: Any) -> Job:
     """A row of the table, whole."""
     job = _job(row)
     assert job is not None

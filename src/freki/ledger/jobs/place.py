@@ -1,193 +1,105 @@
-"""The folder of a service: its own database, and a store for each crawl.
+"""Where a service keeps its books and its crawls: a folder, or a store on a server.
 
-Each crawl is a store of its own, the same that `freki crawl` makes: crawls never wait for each
-other's commits, nothing of one caller lies beside what is another's, and to delete a crawl is to
-delete its files. On a database server all of this is tables of one database.
+What both have in common is here; `folder.py` and `served.py` are the two.
 """
 
-import os
 import re
-import shutil
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from threading import Lock
-from typing import Final
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from msgspec import Struct
-
-from freki.errors import NotAStore, StoreTooNew, StoreUnreachable
-from freki.ledger.statements import script, statements
-from freki.ledger.store import switch_to_wal, translated
+from freki.ledger import place
+from freki.ledger.database import Conflict, Database
+from freki.ledger.statements import statements
 
 SQL: Final = statements("jobs.sql")
-
-# "Frej" in ASCII: not a store of crawls, so that one is not taken for the other.
-APPLICATION_ID = 0x4672656A
-VERSION = 1
-
-BUSY_SECONDS = 30.0
 
 # Names of crawls become names of files: ours, and nothing that could lead anywhere else.
 CRAWL_NAME = re.compile(r"[a-z]{3}_[0-9a-zA-Z]{10,40}")
 
+# Times that two transactions may be in each other's way before it is an error.
+MOST_CONFLICTS = 20
 
-class Place(Struct, frozen=True):
-    """Where a service keeps everything."""
-
-    folder: Path
-
-    @property
-    def jobs(self) -> Path:
-        return self.folder / "service.db"
-
-    @property
-    def crawls(self) -> Path:
-        return self.folder / "crawls"
-
-    def store_of(self, crawl: str) -> Path:
-        """The store of one crawl."""
-        if CRAWL_NAME.fullmatch(crawl) is None:
-            raise ValueError(f"{crawl!r} is no name of a crawl of ours")
-        return self.crawls / f"{crawl}.db"
-
-    def files_of(self, crawl: str) -> list[Path]:
-        """Whatever exists of a store: the database, its log and its shared memory."""
-        store = self.store_of(crawl)
-        files = (store.with_name(store.name + end) for end in ("", "-wal", "-shm"))
-        return [file for file in files if file.exists()]
-
-    def bytes_of(self, crawl: str) -> int:
-        return sum(file.stat().st_size for file in self.files_of(crawl))
-
-    def room(self) -> int:
-        """Bytes that are left on the device."""
-        return shutil.disk_usage(self.folder).free
-
-    def prepare(self) -> None:
-        """Make the folder, for its owner alone."""
-        try:
-            self.crawls.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.folder.chmod(0o700)
-        except OSError as error:
-            raise StoreUnreachable(
-                f"{self.folder}: the folder cannot be made; name another with --data "
-                f"({error.strerror})"
-            ) from None
-        Desk(self).close()
-
-    def remove(self, crawl: str) -> None:
-        """Delete the files of a crawl; what is not there any more is as well."""
-        for file in self.files_of(crawl):
-            file.unlink(missing_ok=True)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class Desk:
-    """A connection to the service's database, for one thread at a time; others wait their turn."""
+class Desk(Protocol):
+    """A connection to the books, for one thread at a time; others wait their turn."""
 
-    def __init__(self, place: Place) -> None:
-        self._path = place.jobs
-        self._turn = Lock()
-        with translated(str(self._path)):
-            self._db = _open(self._path)
+    def reading(self) -> AbstractContextManager[Database]: ...
 
-    def __repr__(self) -> str:
-        return f"<Desk {self._path}>"
+    def writing(self) -> AbstractContextManager[Database]:
+        """One transaction: all of it or nothing, and on disk when it is over."""
+        ...
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        with self._turn, translated(str(self._path)):
-            yield self._db
+    def noting(self) -> AbstractContextManager[Database]:
+        """The same for what a crash of a database server may take: sums that are told again."""
+        ...
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing."""
-        with self._turn, translated(str(self._path)):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+    def now(self) -> float:
+        """The date that all who share the books agree on."""
+        ...
 
     def changes(self) -> int:
-        """A number that is another one after somebody else has written."""
-        with self.reading() as db:
-            (version,) = db.execute("PRAGMA data_version").fetchone()
-        return int(version)
+        """A number that is another one after somebody has written what others wait for."""
+        ...
+
+    def bytes_of(self, crawl: str) -> int:
+        """What a crawl takes, near enough for quotas."""
+        ...
+
+    def remove(self, crawl: str) -> None:
+        """Delete all that a crawl has stored; what is not there any more is as well."""
+        ...
+
+    def crawls_before(self, date: float) -> list[str]:
+        """The names of crawls of ours that are stored, and were not begun after that."""
+        ...
 
     def settle(self) -> None:
-        """Bring the log into the file, so that nothing that was deleted stays in the log."""
-        with self.reading() as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        """See to it that nothing that was deleted stays in a log."""
+        ...
 
-    def close(self) -> None:
-        self._db.close()
+    def close(self) -> None: ...
 
 
-def copy_database(source: Path, to: Path) -> None:
-    """A copy of one moment of a SQLite file that others write to."""
-    with translated(str(source)):
-        origin = sqlite3.connect(source, timeout=BUSY_SECONDS)
-        os.close(os.open(to, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_EXCL, 0o600))
-        target = sqlite3.connect(to)
-        try:
-            origin.backup(target)
-        finally:
-            target.close()
-            origin.close()
+class Place(Protocol):
+    """Where a service keeps everything."""
+
+    def desk(self, patience: float = ...) -> Desk:
+        """A new connection; so many seconds it tries to come back after it was lost."""
+        ...
+
+    def prepare(self) -> None:
+        """Make what is not there yet."""
+        ...
+
+    def store_of(self, crawl: str) -> place.Place:
+        """Where one crawl is stored."""
+        ...
+
+    def room(self) -> int | None:
+        """Bytes that are left on the device, where that can be known."""
+        ...
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    db = sqlite3.connect(
-        path.absolute(), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    try:
-        db.row_factory = sqlite3.Row
-        _check(db, path)
-        switch_to_wal(db)
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
-        _migrate(db)
-    except BaseException:
-        db.close()
-        raise
-    return db
+def again(act: Callable[Concatenate[Desk, P], T]) -> Callable[Concatenate[Desk, P], T]:
+    """For a transaction: done anew when another one was in its way and it was undone."""
+
+    @wraps(act)
+    def persistent(desk: Desk, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(MOST_CONFLICTS):
+            try:
+                return act(desk, *args, **kwargs)
+            except Conflict:
+                continue
+        return act(desk, *args, **kwargs)
+
+    return persistent
 
 
-def _check(db: sqlite3.Connection, path: Path) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    if application not in (0, APPLICATION_ID):
-        raise NotAStore(f"{path}: this is no database of the service; name another --data")
-    if version > VERSION:
-        raise StoreTooNew(f"{path}: written by a later version of Freki; upgrade Freki")
-
-
-def _migrate(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-            for statement in _split(script("jobs_schema_1.sql")):
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {VERSION}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-def _split(text: str) -> Iterator[str]:
-    statement = ""
-    for line in text.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+def refuse_foreign_name(crawl: str) -> None:
+    if CRAWL_NAME.fullmatch(crawl) is None:
+        raise ValueError(f"{crawl!r} is no name of a crawl of ours")

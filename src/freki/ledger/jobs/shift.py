@@ -4,16 +4,17 @@ A worker is a row that is renewed. Whose time is over, or whose process is surel
 jobs taken back by whoever looks next: recovery is what everybody does all the time.
 """
 
-import sqlite3
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from freki.ledger.alive import surely_dead, this_machine, this_process
+from freki.ledger.database import Database
 from freki.ledger.jobs import events, orders
 from freki.ledger.jobs.orders import Job, Kind, Result, Wish
-from freki.ledger.jobs.place import SQL, Desk
+from freki.ledger.jobs.place import SQL, Desk, again
 
 # Seconds a worker may be silent.
 LEASE = 15.0
@@ -38,6 +39,7 @@ class Colleague(Struct, frozen=True):
     statistics: dict[str, float]
 
 
+@again
 def begin(desk: Desk, now: float) -> Shift:
     with desk.writing() as db:
         _reap(db, now)
@@ -47,6 +49,7 @@ def begin(desk: Desk, now: float) -> Shift:
     return Shift(id_)
 
 
+@again
 def renew(
     desk: Desk, shift: Shift, statistics: Mapping[str, float], now: float
 ) -> dict[str, Wish | None]:
@@ -59,6 +62,7 @@ def renew(
         return dict(db.execute(SQL["jobs_of_worker"], (shift.id,)).fetchall())
 
 
+@again
 def end(desk: Desk, shift: Shift) -> None:
     """Go home; what is still in hand is for others."""
     with desk.writing() as db:
@@ -83,10 +87,11 @@ def colleagues(desk: Desk) -> list[Colleague]:
         ]  # fmt: skip
 
 
+@again
 def take(desk: Desk, shift: Shift, kinds: Sequence[Kind], now: float) -> Job | None:
     """The next job, fairly: of those who wait, whoever has least in work."""
     with desk.reading() as db:  # most looks find nothing, and shall not make others wait
-        if _next(db, kinds, now) is None:
+        if db.execute(SQL["work_waits"], _wanted(kinds, now)).fetchone() is None:
             return None
     with desk.writing() as db:
         row = _next(db, kinds, now)
@@ -107,27 +112,29 @@ def take(desk: Desk, shift: Shift, kinds: Sequence[Kind], now: float) -> Job | N
         return orders.job_of(db.execute(SQL["job_find"], (job.id,)).fetchone())
 
 
-def _next(db: sqlite3.Connection, kinds: Sequence[Kind], now: float) -> sqlite3.Row | None:
+def _next(db: Database, kinds: Sequence[Kind], now: float) -> Any:
     row = None
     if "fetch" in kinds:
         row = db.execute(SQL["next_fetch"], (now,)).fetchone()
-    if row is None:
-        wanted = {"now": now, "kinds": " ".join(kinds)}
-        row = db.execute(SQL["next_job"], wanted).fetchone()
-    found: sqlite3.Row | None = row
-    return found
+    return row or db.execute(SQL["next_job"], _wanted(kinds, now)).fetchone()
 
 
+def _wanted(kinds: Sequence[Kind], now: float) -> dict[str, object]:
+    return {"now": now, "kinds": " ".join(kinds)}
+
+
+@again
 def tell(
     desk: Desk, job: Job, progress: Mapping[str, object], pages: Sequence[Mapping[str, object]],
     size: int, now: float,
 ) -> None:  # fmt: skip
     """How a job goes: its sums, and the pages that came last."""
-    with desk.writing() as db:
+    with desk.noting() as db:
         db.execute(SQL["job_progress"], (msgspec.json.encode(progress).decode(), size, job.crawl))
         events.tell(db, job.crawl, "progress", {**progress, "latest": pages}, now)
 
 
+@again
 def call_for_pages(desk: Desk, job: Job, pages: Sequence[Mapping[str, object]], now: float) -> None:
     """Tell the caller of each page, where that was asked for."""
     if job.hook is not None and "page" in job.hook.events:
@@ -136,14 +143,15 @@ def call_for_pages(desk: Desk, job: Job, pages: Sequence[Mapping[str, object]], 
                 events.call(db, job, "page", {"page": page}, now)
 
 
+@again
 def count(
     desk: Desk, owner: str, pages: int, counts: Mapping[tuple[str, str], float], now: float
 ) -> None:
     """What was used up, for quotas and for the operator."""
-    with desk.writing() as db:
+    with desk.noting() as db:
         if pages:
             db.execute(SQL["use"], (owner, orders.day(now), pages))
-        rows = [(name, label, value) for (name, label), value in counts.items() if value]
+        rows = sorted((*key, value) for key, value in counts.items() if value)
         db.executemany(SQL["count_up"], rows)
 
 
@@ -153,8 +161,9 @@ def counters(desk: Desk) -> dict[tuple[str, str], float]:
         return {(name, label): value for name, label, value in db.execute(SQL["counters"])}
 
 
+@again
 def give_back(desk: Desk, shift: Shift, job: Job, result: Result, now: float) -> None:
-    """Not now: paused, or for whoever takes it next. It does not count as an attempt.
+    """Not now: paused, or for whoever takes it next.
 
     Unless it was taken back or deleted meanwhile: then it has ended.
     """
@@ -165,27 +174,33 @@ def give_back(desk: Desk, shift: Shift, job: Job, result: Result, now: float) ->
         if row["wish"] == "cancel":
             orders.end(db, orders.job_of(row), orders.CANCELLED, now)
             return
-        given = (result.state, result.due or now, True, job.id, shift.id)
+        given = (result.state, result.due or now, 0 if result.went_wrong else 1, job.id, shift.id)
         db.execute(SQL["job_give_back"], given)
         events.tell(db, job.crawl, "state", {"state": result.state}, now)
 
 
+@again
 def finish(desk: Desk, shift: Shift, job: Job, result: Result, now: float) -> None:
     """The outcome of a job, and of all that wait for the same crawl; nothing if it is not ours."""
     with desk.writing() as db:
         if db.execute(SQL["job_held"], (job.id, shift.id)).fetchone() is None:
             return
-        orders.end(db, job, result, now)
+        ending = [job]
         if result.state in ("done", "failed"):
-            for row in db.execute(SQL["jobs_waiting_for"], (job.crawl,)).fetchall():
-                orders.end(db, orders.job_of(row), result, now)
+            waiting = db.execute(SQL["jobs_waiting_for"], (job.crawl,)).fetchall()
+            ending += map(orders.job_of, waiting)
+        for each in ending:
+            orders.end(db, each, result, now)
 
 
-def _reap(db: sqlite3.Connection, now: float, besides: int = 0) -> None:
+def _reap(db: Database, now: float, besides: int = 0) -> None:
     """Take back what the dead and the silent had in hand."""
     for row in db.execute(SQL["workers"]).fetchall():
         if row["id"] == besides:
             continue
-        if row["until"] < now or surely_dead(row["machine"], row["process"]):
+        if not (row["until"] < now or surely_dead(row["machine"], row["process"])):
+            continue
+        # One that was reaped or renewed by now, or is being, is let be.
+        if db.execute(SQL["worker_reapable"], (row["id"], row["until"])).fetchone() is not None:
             db.execute(SQL["jobs_back"], (row["id"],))
             db.execute(SQL["worker_drop"], (row["id"],))

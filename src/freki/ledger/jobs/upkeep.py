@@ -1,11 +1,9 @@
 """What is old or too much is deleted, and what nobody knows any more is swept."""
 
-import time
-
 from freki.ledger.jobs import orders
 from freki.ledger.jobs.events import KEPT, trim
 from freki.ledger.jobs.orders import Job
-from freki.ledger.jobs.place import CRAWL_NAME, SQL, Desk, Place
+from freki.ledger.jobs.place import SQL, Desk, again
 
 # Seconds for which a request may be sent again under the same Idempotency-Key.
 REMEMBERED = 86_400.0
@@ -16,19 +14,19 @@ YOUNG = 300.0
 MOST_AT_ONCE = 100
 
 
-def delete_old(desk: Desk, place: Place, before: float) -> int:
+def delete_old(desk: Desk, before: float) -> int:
     """Delete jobs that ended before; answers with how many."""
     with desk.reading() as db:
         rows = db.execute(SQL["ended_before"], (before, MOST_AT_ONCE)).fetchall()
-    return _delete(desk, place, [orders.job_of(row) for row in rows])
+    return _delete(desk, [orders.job_of(row) for row in rows])
 
 
-def delete_abandoned(desk: Desk, place: Place) -> int:
+def delete_abandoned(desk: Desk) -> int:
     """Delete what was deleted while somebody worked on it."""
-    return _delete(desk, place, orders.abandoned(desk))
+    return _delete(desk, orders.abandoned(desk))
 
 
-def delete_beyond(desk: Desk, place: Place, most_bytes: float) -> int:
+def delete_beyond(desk: Desk, most_bytes: float) -> int:
     """Delete what ended first, until the rest takes no more than that."""
     deleted = 0
     while bytes_in_all(desk) > most_bytes:
@@ -36,7 +34,7 @@ def delete_beyond(desk: Desk, place: Place, most_bytes: float) -> int:
             rows = db.execute(SQL["ended_first"], (1,)).fetchall()
         if not rows:
             break
-        deleted += _delete(desk, place, [orders.job_of(row) for row in rows])
+        deleted += _delete(desk, [orders.job_of(row) for row in rows])
     return deleted
 
 
@@ -47,6 +45,7 @@ def bytes_in_all(desk: Desk) -> int:
     return int(size)
 
 
+@again
 def forget_requests(desk: Desk, now: float) -> None:
     """Idempotency-Keys of yesterday mean nothing any more."""
     with desk.writing() as db:
@@ -61,21 +60,13 @@ def trim_events(desk: Desk) -> None:
         trim(desk, crawl)
 
 
-def sweep(desk: Desk, place: Place) -> int:
-    """Delete stores that no job knows: of jobs that were deleted while they were begun."""
+def sweep(desk: Desk, now: float) -> int:
+    """Delete crawls that no job knows: of jobs that were deleted while they were begun."""
     known = _crawls(desk)
-    names = {file.name.partition(".")[0] for file in place.crawls.iterdir()}
-    swept = 0
-    for name in sorted(names - known):
-        if CRAWL_NAME.fullmatch(name) and _is_old(place, name):
-            place.remove(name)
-            swept += 1
-    return swept
-
-
-def _is_old(place: Place, crawl: str) -> bool:
-    now = time.time()
-    return all(now - file.stat().st_mtime > YOUNG for file in place.files_of(crawl))
+    strays = [name for name in desk.crawls_before(now - YOUNG) if name not in known]
+    for name in strays:
+        desk.remove(name)
+    return len(strays)
 
 
 def _crawls(desk: Desk) -> set[str]:
@@ -83,8 +74,8 @@ def _crawls(desk: Desk) -> set[str]:
         return {row["crawl"] for row in db.execute(SQL["crawls_known"])}
 
 
-def _delete(desk: Desk, place: Place, jobs: list[Job]) -> int:
+def _delete(desk: Desk, jobs: list[Job]) -> int:
     for job in jobs:
         if orders.drop(desk, job.id):
-            place.remove(job.crawl)
+            desk.remove(job.crawl)
     return len(jobs)

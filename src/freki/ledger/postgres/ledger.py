@@ -18,8 +18,9 @@ from typing import TypeVar
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead
+from freki.ledger.database import Conflict, ConnectionLost
 from freki.ledger.discover import Fingerprint, Known, New
-from freki.ledger.postgres.link import Conflict, ConnectionLost, Server
+from freki.ledger.postgres.link import Server
 from freki.ledger.postgres.sieve import OURS, FetchingSieve
 from freki.ledger.rows import Rows, asked, unpack_rules
 from freki.ledger.sqlite import FULL_SECONDS, SQL, HostRow, SqliteLedger, Tally

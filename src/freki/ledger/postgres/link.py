@@ -23,6 +23,7 @@ from psycopg.errors import (
     LockNotAvailable,
     QueryCanceled,
     SerializationFailure,
+    UniqueViolation,
 )
 
 from freki.errors import (
@@ -33,6 +34,7 @@ from freki.errors import (
     StoreFull,
     StoreUnreachable,
 )
+from freki.ledger.database import Conflict, ConnectionLost
 from freki.ledger.place import ADVICE, Address
 from freki.ledger.postgres.dialect import translated
 from freki.ledger.postgres.spelling import spell_our_way
@@ -86,16 +88,8 @@ SET jit TO off
 T = TypeVar("T")
 
 
-class ConnectionLost(StoreUnreachable):
-    """The connection was lost in a transaction: it may have come through, or not."""
-
-
-class Conflict(StoreError):
-    """Two transactions were in each other's way, and this one was undone."""
-
-
 _KINDS: Final = (
-    (DeadlockDetected | SerializationFailure, Conflict, "try again"),
+    (DeadlockDetected | SerializationFailure | UniqueViolation, Conflict, "try again"),
     (
         DiskFull,
         StoreFull,
@@ -124,7 +118,7 @@ class Rows(Cursor[Any]):
         return super().fetchall() if self.description else []
 
 
-class _Line(Connection[Any]):
+class Line(Connection[Any]):
     """A connection whose waits end, where it is a worker's."""
 
     silence: float | None = None
@@ -136,8 +130,11 @@ class _Line(Connection[Any]):
 class Server:
     """A `Database` on a server, for one thread at a time."""
 
-    def __init__(self, address: Address, durability: str = "process") -> None:
+    def __init__(
+        self, address: Address, durability: str = "process", patience: float = PATIENCE
+    ) -> None:
         self._address = address
+        self._patience = patience
         self._settings = WRITING.format(
             schema=address.schema, durability="on" if durability == "power" else "off"
         )
@@ -163,8 +160,8 @@ class Server:
         return self._try(lambda: self._line.execute(text, given))
 
     def run(self, text: str) -> Any:
-        """A statement in PostgreSQL's own words, without parameters."""
-        return self._try(lambda: self._line.execute(text.encode()))
+        """Statements in PostgreSQL's own words, without parameters."""
+        return self._try(lambda: self._line.execute(text.encode(), prepare=False))
 
     def executemany(self, statement: str, parameters: Iterable[Any], /) -> Any:
         text, arrange, _ = translated(statement)
@@ -195,7 +192,7 @@ class Server:
         self._is_workers = True
         self._hurry(self._line)
 
-    def _hurry(self, line: _Line) -> None:
+    def _hurry(self, line: Line) -> None:
         line.execute(WORKING)
         line.silence = SILENCE
 
@@ -249,7 +246,7 @@ class Server:
         silent = error.sqlstate is None and isinstance(error, psycopg.OperationalError)
         return self._line.closed or self._line.broken or silent
 
-    def _connect(self) -> _Line:
+    def _connect(self) -> Line:
         with self._in_our_words():
             try:
                 given = conninfo_to_dict(self._address.conninfo)
@@ -258,7 +255,7 @@ class Server:
             unsaid = {word: value for word, value in DEFAULTS.items() if word not in given}
             conninfo = make_conninfo(self._address.conninfo, **unsaid)
             password = self._address.password
-            line = _Line.connect(conninfo, password=password, autocommit=True, cursor_factory=Rows)
+            line = Line.connect(conninfo, password=password, autocommit=True, cursor_factory=Rows)
             try:
                 line.prepare_threshold = 2
                 spell_our_way(line)
@@ -275,7 +272,7 @@ class Server:
     def _reconnect(self) -> None:
         """A new connection, as soon as there is one to be had."""
         self._line.close()
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self._patience
         while True:
             try:
                 self._line = self._connect()
@@ -317,7 +314,7 @@ class Reader(Server):
     def __init__(self, address: Address) -> None:
         super().__init__(address)
 
-    def _connect(self) -> _Line:
+    def _connect(self) -> Line:
         self._settings = READING.format(schema=self._address.schema)
         line = super()._connect()
         line.autocommit = False

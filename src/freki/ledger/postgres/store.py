@@ -102,7 +102,7 @@ def _migrate(server: Server, address: Address, version: int) -> None:
 def _apply(server: Server, address: Address, version: int) -> None:
     if version == 1:
         server.execute(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
-    for statement in schema(version):
+    for statement in schema(f"schema_{version}.sql"):
         server.execute(statement)
     if version == 1:
         server.execute("INSERT INTO secret VALUES ('fingerprints', ?)", (token_bytes(16),))

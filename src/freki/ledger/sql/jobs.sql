@@ -1,5 +1,12 @@
 -- The statements of the service, by name.
 
+-- There is one writer here, and everything happens in order.
+-- name: orders_in_order
+SELECT 'orders';
+
+-- name: events_in_order
+SELECT 'events';
+
 -- name: key_add
 INSERT INTO api_key (id, digest, name, scopes, quotas, created_at) VALUES (?, ?, ?, ?, ?, ?);
 
@@ -24,6 +31,9 @@ VALUES (:id, :owner, :kind, :crawl, :state, :name, :request, :seeds, :settings, 
 -- name: job_find
 SELECT * FROM job WHERE id = ?;
 
+-- name: job_hold
+SELECT job.* FROM job WHERE id = ?;
+
 -- name: jobs
 SELECT * FROM job
 WHERE owner <> '' AND (:owner IS NULL OR owner = :owner) AND (:kind IS NULL OR kind = :kind)
@@ -41,7 +51,7 @@ SELECT pages FROM used WHERE owner = ? AND day = ?;
 
 -- name: use
 INSERT INTO used (owner, day, pages) VALUES (?1, ?2, ?3)
-ON CONFLICT (owner, day) DO UPDATE SET pages = pages + ?3;
+ON CONFLICT (owner, day) DO UPDATE SET pages = used.pages + ?3;
 
 -- What was asked for in the same words, and is under way or fresh enough.
 -- name: job_alike
@@ -85,13 +95,16 @@ SELECT count(*) FROM job WHERE crawl = ?;
 DELETE FROM event WHERE crawl = ?;
 
 -- name: deliveries_drop
-DELETE FROM delivery WHERE job = ?;
+DELETE FROM message WHERE job = ?;
 
 -- name: worker_add
 INSERT INTO worker (until, machine, process, started_at) VALUES (?, ?, ?, ?);
 
 -- name: worker_renew
 UPDATE worker SET until = ?, statistics = ? WHERE id = ?;
+
+-- name: worker_reapable
+SELECT 1 FROM worker WHERE id = ? AND until = ?;
 
 -- name: worker_drop
 DELETE FROM worker WHERE id = ?;
@@ -105,10 +118,20 @@ UPDATE job SET state = CASE wish WHEN 'pause' THEN 'paused' ELSE 'queued' END,
     wish = CASE wish WHEN 'cancel' THEN 'cancel' END, worker = NULL
 WHERE state = 'running' AND worker = ?;
 
+-- name: work_waits
+SELECT 1 FROM job AS turn
+WHERE turn.state = 'queued' AND turn.due <= :now AND instr(:kinds, turn.kind) > 0
+  AND NOT EXISTS (SELECT 1 FROM job AS same
+                  WHERE same.crawl = turn.crawl AND same.state = 'running')
+LIMIT 1;
+
 -- Somebody sits and waits for a fetch: it goes first.
 -- name: next_fetch
 SELECT * FROM job INDEXED BY job_fetch
-WHERE state = 'queued' AND kind = 'fetch' AND due <= ? ORDER BY seq LIMIT 1;
+WHERE state = 'queued' AND kind = 'fetch' AND due <= ?
+  AND NOT EXISTS (SELECT 1 FROM job AS same
+                  WHERE same.crawl = job.crawl AND same.state = 'running')
+ORDER BY seq LIMIT 1;
 
 -- Whose turn is it? Of those who wait, whoever has least in work, then whoever came first. A job
 -- waits while another one with the same crawl is in work.
@@ -117,7 +140,7 @@ WITH waiting AS (SELECT DISTINCT owner FROM job WHERE state = 'queued')
 SELECT job.* FROM waiting JOIN job ON job.seq = (
     SELECT turn.seq FROM job AS turn
     WHERE turn.state = 'queued' AND turn.owner = waiting.owner AND turn.due <= :now
-      AND instr(:kinds, turn.kind)
+      AND instr(:kinds, turn.kind) > 0
       AND NOT EXISTS (SELECT 1 FROM job AS same
                       WHERE same.crawl = turn.crawl AND same.state = 'running')
     ORDER BY turn.seq LIMIT 1)
@@ -143,7 +166,7 @@ WHERE id = ? AND worker = ?;
 SELECT * FROM job WHERE id = ? AND worker = ? AND state = 'running';
 
 -- name: jobs_waiting_for
-SELECT * FROM job WHERE crawl = ? AND state = 'queued';
+SELECT * FROM job WHERE crawl = ? AND state = 'queued' ORDER BY seq;
 
 -- name: job_end
 UPDATE job SET state = :state, wish = NULL, worker = NULL, secrets = NULL, hook = NULL,
@@ -170,27 +193,27 @@ DELETE FROM event WHERE crawl = ?1 AND kind = 'progress' AND seq < (
     ORDER BY seq DESC LIMIT 1 OFFSET ?2);
 
 -- name: delivery_add
-INSERT INTO delivery (job, kind, url, secret, body, at, due) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO message (job, kind, url, secret, body, at, due) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: deliveries_due
-SELECT id, job, kind, url, secret, body, at, attempts FROM delivery
+SELECT id, job, kind, url, secret, body, at, attempts FROM message
 WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?;
 
 -- name: delivery_lease
-UPDATE delivery SET due = ?, attempts = attempts + 1 WHERE id = ? AND due IS NOT NULL;
+UPDATE message SET due = ?, attempts = attempts + 1 WHERE id = ? AND due IS NOT NULL;
 
 -- name: delivery_again
-UPDATE delivery SET due = ?, outcome = ? WHERE id = ?;
+UPDATE message SET due = ?, outcome = ? WHERE id = ?;
 
 -- name: delivery_over
-UPDATE delivery SET due = NULL, secret = '', outcome = ? WHERE id = ?;
+UPDATE message SET due = NULL, secret = '', outcome = ? WHERE id = ?;
 
 -- name: deliveries_of
-SELECT id, kind, at, due, attempts, outcome FROM delivery WHERE job = ? AND id > ? ORDER BY id LIMIT ?;
+SELECT id, kind, at, due, attempts, outcome FROM message WHERE job = ? AND id > ? ORDER BY id LIMIT ?;
 
 -- name: count_up
 INSERT INTO counter (name, label, value) VALUES (?1, ?2, ?3)
-ON CONFLICT (name, label) DO UPDATE SET value = value + ?3;
+ON CONFLICT (name, label) DO UPDATE SET value = counter.value + ?3;
 
 -- name: counters
 SELECT name, label, value FROM counter;
@@ -202,7 +225,7 @@ SELECT * FROM job WHERE ended_at < ? ORDER BY ended_at LIMIT ?;
 SELECT * FROM job WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT ?;
 
 -- name: bytes_in_all
-SELECT coalesce(sum(bytes), 0) FROM (SELECT max(bytes) AS bytes FROM job GROUP BY crawl);
+SELECT coalesce(sum(bytes), 0) FROM (SELECT max(bytes) AS bytes FROM job GROUP BY crawl) AS largest;
 
 -- name: events_many
 SELECT crawl FROM event GROUP BY crawl HAVING count(*) > ?;

@@ -41,6 +41,7 @@ CREATE TABLE job (
 );
 CREATE INDEX job_open ON job (state, owner, seq) WHERE state IN ('queued', 'running');
 CREATE INDEX job_fetch ON job (seq) WHERE state = 'queued' AND kind = 'fetch';
+CREATE UNIQUE INDEX job_in_work ON job (crawl) WHERE state = 'running';
 CREATE INDEX job_owner ON job (owner, seq);
 CREATE INDEX job_crawl ON job (crawl);
 CREATE INDEX job_likeness ON job (likeness) WHERE likeness IS NOT NULL;
@@ -77,7 +78,7 @@ CREATE TABLE idempotency (
 ) WITHOUT ROWID;
 
 -- What a caller is told, until it listened or was asked too often.
-CREATE TABLE delivery (
+CREATE TABLE message (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,
     job      TEXT NOT NULL,
     kind     TEXT NOT NULL,
@@ -89,8 +90,8 @@ CREATE TABLE delivery (
     attempts INTEGER NOT NULL DEFAULT 0,
     outcome  TEXT
 );
-CREATE INDEX delivery_due ON delivery (due) WHERE due IS NOT NULL;
-CREATE INDEX delivery_job ON delivery (job, id);
+CREATE INDEX message_due ON message (due) WHERE due IS NOT NULL;
+CREATE INDEX message_job ON message (job, id);
 
 -- Pages that were fetched for a caller, by day.
 CREATE TABLE used (

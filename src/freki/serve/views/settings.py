@@ -1,7 +1,5 @@
 """Keys, limits, how long things are kept, and the version."""
 
-import time
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -27,11 +25,11 @@ def change_keys(request: Request, office: Books, visitor: Visitor, form: Form) -
     if not visitor.may("admin"):
         raise Problem("scope", "this needs a key with the scope admin")
     if revoked := form.get("revoke"):
-        office.revoke_key(revoked, time.time())
+        office.revoke_key(revoked)
         return shown(request, office, visitor, None)
     scopes = tuple(scope for scope in SCOPES if form.get(scope))
     name = form.get("name", "").strip()[:100] or "a key"
-    token = office.new_key(name, scopes or ("read",), time.time())
+    token = office.new_key(name, scopes or ("read",))
     return shown(request, office, visitor, token)
 
 

@@ -72,6 +72,9 @@ CREATE INDEX url_open ON url (host, priority, id) WHERE state = 0;
 CREATE INDEX url_leased ON url (session) WHERE state = 1;
 CREATE INDEX url_start ON url (host) WHERE depth = 0;
 
+-- Who takes out a crawl asks for each body whether another page has it.
+CREATE INDEX page_body ON page (body);
+
 -- zstd has been over them already.
 ALTER TABLE body ALTER data SET STORAGE EXTERNAL;
 ALTER TABLE picture ALTER data SET STORAGE EXTERNAL;
