@@ -181,9 +181,37 @@ def test_a_spider_that_is_wrong_is_told_so(text: str, tmp_path: Path) -> None:
         assert "importlib" not in run.err
 
 
+SHELF = """
+import freki
+
+
+class Shelf(freki.Spider):
+    def __init__(self, home: str, most: int):
+        self.start, self.most = [home], most
+
+    def parse(self, page):
+        for book in page.css("article")[: self.most]:
+            yield {"book": book.css("a").text}
+"""
+
+
+def test_arguments_of_a_command_reach_the_spider_and_are_not_kept(tmp_path: Path) -> None:
+    store = tmp_path / "freki.db"
+    with background(serve()) as shop:
+        spider = written(tmp_path, SHELF, shop.url)
+        words = ("--spider", spider, "--store", store, "--delay", "0", "--quiet")
+        run = freki("crawl", *words, "--set", f"home={shop.url}", "--set", "most=2")
+    assert (run.code, run.err) == (0, "")
+    assert len(freki("items", "--store", store, "--format", "jsonl").out.splitlines()) == 2
+    with closing(sqlite3.connect(store)) as db:
+        assert "home" not in db.execute("SELECT program FROM crawl").fetchone()[0]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("--set", "a=b"), "name it with --spider"),
+        (("--spider", "x.py", "--set", "language"), "write NAME=VALUE"),
         (("--spider", "nowhere.py"), "there is no file nowhere.py"),
         (("--spider", "no_such_module:Books"), "there is no module no_such_module"),
         (("--spider", "a b"), "write module:Class or file.py"),

@@ -1,24 +1,55 @@
-"""From words to a spider: `module:Class`, `file.py`, `file.py:Class`, or rules in TOML."""
+"""From words to a spider: `module:Class`, `file.py` or `file.py:Class`, and its arguments."""
 
 import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Mapping
+from inspect import Parameter, signature
 from pathlib import Path
 from types import ModuleType
+from typing import Any, Final, get_type_hints
 
+import msgspec
+
+from freki import config
 from freki.errors import BadSpider
 from freki.spider.spider import Spider, made
 
+_NAMED: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
-def load(words: str) -> Spider:
-    """The spider that these words name, made and looked at."""
+
+def load(words: str, given: Mapping[str, str] | None = None) -> Spider:
+    """The spider that these words name, made with the arguments that are given."""
     place, _, name = words.rpartition(":")
     if not place or "/" in name or name.endswith(".py"):
         place, name = words, ""
     module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
     found = _class(module, name, words)
-    return made(found)
+    return found(**_arguments(found, given)) if given else made(found)
+
+
+def _arguments(spider: type[Spider], given: Mapping[str, str]) -> dict[str, Any]:
+    """Texts of a command line as what the parameters of a spider are."""
+    parameters = signature(spider).parameters
+    takes = [name for name, parameter in parameters.items() if parameter.kind in _NAMED]
+    for name in given:
+        if name not in takes:
+            near = config.nearest(name, takes)
+            has = f"it takes {', '.join(takes)}" if takes else "its __init__ takes none"
+            raise BadSpider(f"--set {name}: {spider.__name__} has no such argument{near}; {has}")
+    for name in takes:
+        if name not in given and parameters[name].default is Parameter.empty:
+            raise BadSpider(f"{spider.__name__} needs its argument {name}; add --set {name}=VALUE")
+    hints = get_type_hints(spider.__init__)
+    return {name: _converted(name, text, hints.get(name, str)) for name, text in given.items()}
+
+
+def _converted(name: str, text: str, kind: Any) -> Any:
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadSpider(f"--set {name}={text}: {error}") from None
 
 
 def _class(module: ModuleType, name: str, words: str) -> type[Spider]:

@@ -57,8 +57,8 @@ def made(spider: "Spider | type[Spider]") -> Spider:
         return spider()
     except TypeError as error:
         raise BadSpider(
-            f"{spider.__name__} cannot be made without arguments ({error}); give freki.run an "
-            f"instance, or its parameters defaults"
+            f"{spider.__name__} cannot be made without arguments ({error}); give them with --set "
+            f"NAME=VALUE, give freki.run an instance, or its parameters defaults"
         ) from None
 
 
