@@ -175,6 +175,14 @@ def test_what_is_damaged_was_not_kept(tmp_path: Path) -> None:
     assert world.times == 2
 
 
+def test_what_cannot_be_written_is_not_kept(tmp_path: Path) -> None:
+    for number in range(256):
+        (tmp_path / f"{number:02x}").touch()  # where folders should be
+    world = World(tmp_path, cache_control="max-age=60")
+    assert not world.get().cached
+    assert not world.get().cached
+
+
 def test_failures_are_handed_on(tmp_path: Path) -> None:
     async def dead(_: Claim) -> Failure:
         return Failure(Reason.dns)

@@ -132,11 +132,17 @@ class Cache:
         return stored if stored.response.url == url else None
 
     def _write(self, stored: Stored, url: str) -> None:
+        """Where there is no room, an answer is not kept, and the crawl goes on without."""
         place = self._place(url)
-        place.parent.mkdir(exist_ok=True)
         beside = place.with_suffix(f".{token_hex(4)}")
-        beside.write_bytes(ZstdCompressor(level=1).compress(msgspec.msgpack.encode(stored)))
-        beside.replace(place)
+        packed = ZstdCompressor(level=1).compress(msgspec.msgpack.encode(stored))
+        try:
+            place.parent.mkdir(exist_ok=True)
+            beside.write_bytes(packed)
+            beside.replace(place)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink()
 
 
 def may_store(response: Response, request: Mapping[str, str]) -> bool:
