@@ -130,7 +130,9 @@ class Paper:
                 given[name] = items["examples"][:1]
             else:
                 given[name] = field.get("examples", [None])[0]
-        return given or {"max_pages": 500}
+        fields = schema["properties"].items()
+        shown = {name: field["examples"][0] for name, field in fields if "examples" in field}
+        return given or shown or {"max_pages": 500}
 
     def _resolved(self, schema: Schema) -> Schema:
         if "$ref" not in schema:

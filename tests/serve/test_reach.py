@@ -53,6 +53,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "/crawls": {"urls": [PUBLIC]},
     "/screenshots": {"start_url": PUBLIC, "number_of_links": 0},
     "/fetch": {},
+    "/crawls/{id}/retry": {"reason": "dns"},
 }
 
 
@@ -60,6 +61,7 @@ def test_no_field_that_carries_a_url_leads_inside(api: Api) -> None:
     client = api()
     document = client.get("/openapi.json").json()
     parts = document["components"]["schemas"]
+    id_ = client.post("/crawls", json={"urls": [PUBLIC]}).json()["id"]
     tried = 0
     for path, operations in document["paths"].items():
         body = operations.get("post", {}).get("requestBody")
@@ -71,12 +73,12 @@ def test_no_field_that_carries_a_url_leads_inside(api: Api) -> None:
                 asked = {**NEEDED[path], **filled(place, url)}
                 if path == "/fetch":
                     asked.pop("secret", None)
-                answer = client.post(path, json=asked)
+                answer = client.post(path.format(id=id_), json=asked)
                 assert (answer.status_code, answer.json()["reason"]) == (403, "blocked_address"), (
                     path, place, answer.text,
                 )  # fmt: skip
                 tried += 1
-    assert tried == len(PRIVATE) * 5  # urls, start_url, url, and two webhooks
+    assert tried == len(PRIVATE) * 6  # urls, start_url, url, and three webhooks
 
 
 def test_a_name_that_leads_inside_is_refused_when_it_is_connected_to(tmp_path: Any) -> None:

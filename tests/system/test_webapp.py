@@ -92,6 +92,31 @@ def test_from_a_form_to_a_downloaded_file(tab: Page, tmp_path: Path) -> None:
     assert complaints == []
 
 
+def test_what_failed_is_tried_again_by_a_button(tab: Page, tmp_path: Path) -> None:
+    ill = {"/": _html("<a href='/ill'>one</a> <a href='/bad'>two</a>"), "/ill": answer(501)}
+    with (
+        background(scripted(ill)) as site,
+        whole(tmp_path / "data", "--workers", "1") as client,
+    ):
+        tab.goto(f"{client.base_url}/")
+        tab.get_by_label("Start at").fill(site.url)
+        tab.get_by_text("More options").click()
+        tab.get_by_label("Seconds between requests").fill("0")
+        tab.get_by_role("button", name="Start the crawl").click()
+        tab.locator('[data-live="state"]', has_text="done").wait_for()
+        crawl = tab.url
+        tab.get_by_role("link", name="What is wrong").click()
+        assert tab.get_by_role("button", name="Try again all 2").is_visible()
+        site.script = {**ill, "/ill": _html("well")}
+        tab.locator("tr", has_text="status 501").get_by_role("button").click()
+        tab.wait_for_url(f"{crawl}?retried=1")
+        assert tab.get_by_role("status").inner_text() == "1 URL is tried again."
+        tab.locator('[data-live="state"]', has_text="done").wait_for()
+        tab.get_by_role("link", name="What is wrong").click()
+        assert tab.locator("tr", has_text="status 404").is_visible()
+        assert not tab.locator("tr", has_text="status 501").is_visible()
+
+
 def test_everything_can_be_reached_and_named_without_a_mouse(tab: Page, tmp_path: Path) -> None:
     with whole(tmp_path / "data", "--workers", "1") as client:
         for path in ("/app/", "/app/settings"):

@@ -18,6 +18,9 @@ from freki.url import split
 
 SQL: Final = statements("read.sql")
 
+# Characters of a detail that tell one failure from another.
+MESSAGE = 120
+
 # What URLs can be counted by.
 GROUPS = ("state", "outcome", "reason", "detail", "status", "host", "depth", "via", "parent")
 
@@ -140,6 +143,7 @@ class Filter(Struct, frozen=True):
     depth: int | None = None
     content_type: str | None = None
     url: str | None = None
+    message: str | None = None  # how the detail begins, `MESSAGE` characters of it
     text: str | None = None  # in its address or title; small ASCII letters are as good as capitals
     redirects: bool = False  # answers that lead elsewhere as well
     after: int = 0
@@ -157,6 +161,7 @@ class Filter(Struct, frozen=True):
             "depth": self.depth,
             "content_type": self.content_type,
             "url": self.url,
+            "message": self.message,
             "text": self.text,
             "redirects": self.redirects,
             "after": self.after,

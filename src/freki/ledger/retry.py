@@ -1,18 +1,41 @@
-"""Putting a class of ended URLs back, to be fetched again."""
+"""Putting a class of ended URLs back, to be fetched again; and which classes there are."""
 
 from collections import Counter
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from freki.ledger.database import Database
+from freki.ledger.read import SQL as READ
 from freki.ledger.read import Filter
 from freki.ledger.statements import statements
 from freki.ledger.store import translated
-from freki.messages import State
+from freki.messages import Reason, State
 
 SQL: Final = statements("mend.sql")
 LEDGER: Final = statements("ledger.sql")
+
+
+class Alike(Struct, frozen=True):
+    """URLs that failed alike."""
+
+    reason: str
+    host: str
+    message: str
+    count: int
+    example: str
+
+
+def failures(db: Database, crawl: int, limit: int) -> list[Alike]:
+    """What a new try may mend, the largest groups first."""
+    rows = db.execute(READ["failures"], (crawl, limit))
+    return [Alike(Reason(reason).name, *rest) for reason, *rest in rows]
+
+
+def count(db: Database, crawl: int, wanted: Filter) -> int:
+    """How many URLs `retry` would put back now."""
+    return sum(1 for _ in db.execute(SQL["to_retry"], wanted.parameters(crawl)))
 
 
 def retry(db: Database, crawl: int, wanted: Filter) -> int:

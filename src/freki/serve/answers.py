@@ -41,7 +41,17 @@ class CrawlAnswer(Struct, frozen=True):
     ended_at: str | None
     progress: Sums
     bytes: Annotated[int, Meta(description="that it takes on disk")]
+    dropped: Annotated[
+        list[str], Meta(description="secrets that went when it ended; a retry gives them anew")
+    ]
     links: dict[str, str]
+
+
+class RetryAnswer(Struct, frozen=True):
+    """What will be tried again, and the crawl that goes on with it."""
+
+    urls: Annotated[int, Meta(description="that have ended so")]
+    crawl: CrawlAnswer
 
 
 class DeliveryAnswer(Struct, frozen=True):
@@ -134,6 +144,7 @@ def crawl_answer(job: Job, public_url: str) -> CrawlAnswer:
         ended_at=date(job.ended_at),
         progress=sums_of(job),
         bytes=job.bytes,
+        dropped=job.dropped,
         links={"self": here, **{name: f"{here}/{name}" for name in names}},
     )
 

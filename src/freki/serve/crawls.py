@@ -14,6 +14,7 @@ from freki.serve.answers import (
     CrawlAnswer,
     CrawlList,
     DeliveryList,
+    RetryAnswer,
     crawl_answer,
     delivery_answer,
     json,
@@ -28,6 +29,8 @@ from freki.serve.requests import (
     CrawlRequest,
     JobListing,
     Listing,
+    RetryRequest,
+    class_of,
     hook_of,
     seeds_of,
     settings_of,
@@ -52,6 +55,10 @@ A_CRAWL = {"model": model_of(CrawlAnswer)}
 TAKING = documented(
     "bad_json", "too_large", "not_json", "invalid", "bad_url", "blocked_address",
     "idempotency_mismatch", "quota_pages", "quota_queued", "quota_day", "queue_full", "slow_body",
+)  # fmt: skip
+RETRYING = documented(
+    "bad_json", "not_found", "slow_body", "nothing_to_retry", "too_large", "not_json", "invalid",
+    "bad_url", "blocked_address", "quota_queued", "quota_day", "queue_full",
 )  # fmt: skip
 MISSING = documented("not_found", "invalid")
 GOING = documented("not_found", "has_ended")
@@ -103,6 +110,27 @@ def resume_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # no
 def cancel_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # noqa: A002
     """End it. What it has found stays."""
     return answered(office.cancel(office.job(caller, id, "crawl")), office)
+
+
+@routes.post(
+    "/{id}/retry",
+    responses={200: {"model": model_of(RetryAnswer)}, **RETRYING},
+)
+def retry_a_class(
+    id: str,  # noqa: A002
+    asked: RetryRequest,
+    office: Books,
+    caller: Submitter,
+) -> Response:
+    """Have URLs that ended alike tried again; a crawl that has ended goes on with them.
+
+    What was stored of them is dropped when it does. A paused crawl stays paused.
+    """
+    hook = hook_of(asked.webhook)
+    if hook is not None:
+        refuse_private([hook.url], office.terms)
+    job, urls = office.retry(office.job(caller, id, "crawl"), class_of(asked), caller, hook)
+    return json(RetryAnswer(urls, crawl_answer(job, office.terms.public_url)))
 
 
 @routes.patch("/{id}", responses={200: A_CRAWL, **GOING, **TAKING})

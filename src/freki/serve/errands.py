@@ -16,9 +16,10 @@ from freki.engine.pulse import Pulse
 from freki.errors import CrawlRunning
 from freki.ledger import crawls, read
 from freki.ledger.database import Database
-from freki.ledger.jobs import shift
+from freki.ledger.jobs import retries, shift
 from freki.ledger.jobs.orders import Job, Result, State, Wish
 from freki.ledger.jobs.place import Desk
+from freki.ledger.retry import retry
 from freki.ledger.store import open_store
 from freki.messages import Reason, Visit
 from freki.serve.browsers import Browsers
@@ -83,6 +84,7 @@ async def crawl(browsers: Browsers, errand: Errand) -> Result:
     path = place.store_of(job.crawl)
     with closing(await asyncio.to_thread(open_store, path)) as db:
         try:
+            await asyncio.to_thread(put_back, errand, db)
             begun = begun_crawl(db, job, settings, errand.desk.now())
         except CrawlRunning:
             return Result("queued", due=errand.desk.now() + HELD_SECONDS)
@@ -105,6 +107,20 @@ async def crawl(browsers: Browsers, errand: Errand) -> Result:
     if ending is Ending.interrupted:
         return errand.interrupted(progress)
     return concluded(progress, limited=ending is Ending.limited)
+
+
+def put_back(errand: Errand, db: Database) -> None:
+    """What was asked to be tried again waits again, and only then is the wish forgotten.
+
+    Who dies in between leaves it to the next one, who finds nothing more to put back.
+    """
+    desk, job = errand.desk, errand.job
+    known = crawls.find(db, job.crawl)
+    while known is not None and (wanted := retries.wished(desk, job.id)):
+        crawls.refuse_if_running(db, known)
+        for each in wanted:
+            retry(db, known.id, each)
+        retries.carried_out(desk, job.id, wanted)
 
 
 def begun_crawl(db: Database, job: Job, settings: Settings, now: float) -> crawls.Crawl:

@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from freki.errors import StoreError, StoreUnreachable
 from freki.ledger import crawls, read
+from freki.ledger import retry as retrying
 from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
-from freki.ledger.jobs import events, keys, orders, shift
+from freki.ledger.jobs import events, keys, orders, retries, shift
 from freki.ledger.jobs.events import Event
 from freki.ledger.jobs.keys import Key
-from freki.ledger.jobs.orders import Accepted, Job, Kind, Order, Refusal, Repeat
+from freki.ledger.jobs.orders import Accepted, Hook, Job, Kind, Order, Refusal, Repeat
 from freki.ledger.jobs.shift import Colleague
 from freki.ledger.place import Place
 from freki.ledger.store import read_store
@@ -141,6 +142,22 @@ class Office:
     ) -> Job:
         """Other settings, from now on."""
         return _still_going(orders.change(self._desk, job.id, settings, request), job)
+
+    def retry(
+        self, job: Job, wanted: read.Filter, caller: Key, hook: Hook | None = None
+    ) -> tuple[Job, int]:
+        """Have URLs that ended tried again, with how many there are; one that has ended goes on."""
+        with self.results(job) as found:
+            count = retrying.count(found.db, found.crawl.id, wanted) if found else 0
+        if not count:
+            raise Problem("nothing_to_retry", "no URL of this crawl has ended so")
+        most = self.terms.max_queued
+        answer = retries.reopen(self._desk, job.id, wanted, caller, most, self._desk.now(), hook)
+        if isinstance(answer, Refusal):
+            raise Problem(answer.reason, answer.detail, retry_after=answer.retry_after)
+        if answer is None or answer.is_abandoned:
+            raise Problem("not_found")
+        return answer, count
 
     def delete(self, job: Job) -> None:
         """Forget a job and delete its files; of one in work as soon as its worker lets go."""

@@ -11,7 +11,8 @@ from freki.admit.scope import Scope
 from freki.errors import BadConfig, BadUrl
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Hook
-from freki.messages import Reason
+from freki.ledger.read import MESSAGE, Filter
+from freki.messages import Reason, State
 from freki.serve.problems import FieldError, Problem
 from freki.serve.shapes import Query, Strict, translated
 from freki.serve.terms import MAX_PAGE_SIZE, MAX_SEEDS, MAX_URL
@@ -103,17 +104,38 @@ CrawlChange = create_model(
 CrawlChange.__doc__ = "Other limits for a crawl, also while it runs."
 
 
-Cursor = Annotated[
-    str | None, Field(pattern=r"^[0-9]{1,15}$", description="`cursor` of the answer before")
-]
-Limit = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
-
-
 # Every reason there is; a value of another type is told which are near.
 if TYPE_CHECKING:
     ReasonName = str
 else:
     ReasonName = Literal[tuple(Reason.__members__)]
+Status = Annotated[
+    str | None,
+    Field(pattern=r"^([1-5]xx|[1-5]\d\d)$", description="as 404 or 4xx", examples=["5xx"]),
+]
+Host = Annotated[str | None, Field(max_length=300, description="as https://example.com")]
+
+
+class RetryRequest(Strict):
+    """Which URLs: all of these are true of them, and at least one must be given."""
+
+    outcome: Literal["done", "failed", "refused"] | None = None
+    reason: ReasonName | None = None
+    status: Status = None
+    host: Host = None
+    message: Annotated[
+        str | None,
+        Field(max_length=MESSAGE, description=f"the first {MESSAGE} characters of the detail"),
+    ] = None
+    webhook: Annotated[
+        Webhook | None, Field(description="the one before was forgotten when the crawl ended")
+    ] = None
+
+
+Cursor = Annotated[
+    str | None, Field(pattern=r"^[0-9]{1,15}$", description="`cursor` of the answer before")
+]
+Limit = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
 
 
 class Listing(Query):
@@ -132,20 +154,16 @@ class UrlListing(Listing):
 
     state: Literal["waiting", "leased", "done", "failed", "refused"] | None = None
     reason: ReasonName | None = None
-    status: Annotated[
-        str | None, Field(pattern=r"^([1-5]xx|[1-5]\d\d)$", description="as 404 or 4xx")
-    ] = None
-    host: Annotated[str | None, Field(max_length=300, description="as https://example.com")] = None
+    status: Status = None
+    host: Host = None
     depth: Annotated[int | None, Field(ge=0, le=2**53)] = None
 
 
 class PageListing(Listing):
     """Which pages of a crawl."""
 
-    status: Annotated[
-        str | None, Field(pattern=r"^([1-5]xx|[1-5]\d\d)$", description="as 404 or 4xx")
-    ] = None
-    host: Annotated[str | None, Field(max_length=300, description="as https://example.com")] = None
+    status: Status = None
+    host: Host = None
     content_type: Annotated[str | None, Field(max_length=100, description="how it begins")] = None
     url: Annotated[str | None, Field(max_length=MAX_URL, description="exactly this one")] = None
     redirects: Annotated[bool, Field(description="answers that lead elsewhere as well")] = False
@@ -188,6 +206,29 @@ def hook_of(webhook: Webhook | None) -> Hook | None:
         return None
     (url,) = seeds_of([webhook.url], "webhook.url")
     return Hook(url, tuple(webhook.events), webhook.secret)
+
+
+def class_of(asked: RetryRequest) -> Filter:
+    """The URLs that a request to try again is about."""
+    if asked.model_dump(exclude_none=True, exclude={"webhook"}) == {}:
+        raise Problem("invalid", "which URLs? give outcome, reason, status, host or message")
+    return Filter(
+        state=State[asked.outcome] if asked.outcome else None,
+        reason=Reason[asked.reason] if asked.reason else None,
+        status=statuses(asked.status),
+        origin=asked.host,
+        message=asked.message,
+    )
+
+
+def statuses(text: str | None) -> tuple[int, int] | None:
+    """`404` or `4xx` as a range."""
+    if text is None:
+        return None
+    if text.endswith("xx"):
+        first = int(text[0]) * 100
+        return first, first + 99
+    return int(text), int(text)
 
 
 def shown(asked: BaseModel) -> dict[str, object]:

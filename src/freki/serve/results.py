@@ -23,7 +23,7 @@ from freki.serve.answers import ItemList, PageList, PageRow, UrlList, json, list
 from freki.serve.callers import Books, Reader
 from freki.serve.office import Office, Results, page_of
 from freki.serve.problems import Problem, documented
-from freki.serve.requests import Listing, PageListing, UrlListing
+from freki.serve.requests import Listing, PageListing, UrlListing, statuses
 from freki.serve.shapes import model_of
 
 routes = APIRouter(prefix="/crawls/{id}", tags=["results"])
@@ -239,13 +239,3 @@ def _part(
         if value not in (None, False)
     }
     return json(part(path, list(rows), wanted.limit, query))
-
-
-def statuses(text: str | None) -> tuple[int, int] | None:
-    """`404` or `4xx` as a range."""
-    if text is None:
-        return None
-    if text.endswith("xx"):
-        first = int(text[0]) * 100
-        return first, first + 99
-    return int(text), int(text)

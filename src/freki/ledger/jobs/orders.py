@@ -12,6 +12,7 @@ from freki.ledger.database import Database
 from freki.ledger.jobs import events
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.place import SQL, Desk, again
+from freki.ledger.read import Filter
 
 Kind = Literal["crawl", "screenshots", "fetch"]
 State = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
@@ -69,6 +70,8 @@ class Job(Struct, frozen=True):
     seeds: list[str]
     settings: dict[str, dict[str, object]]
     secrets: dict[str, object] | None
+    dropped: list[str]  # secrets that went when it ended, and would have to be given anew
+    again: list[Filter] | None  # to be tried again, before it goes on
     hook: Hook | None
     created_at: float
     started_at: float | None
@@ -136,7 +139,7 @@ def accept(
         db.execute(SQL["orders_in_order"])
         if repeat is not None and (before := _before(db, caller.id, repeat)) is not None:
             return before
-        if (refusal := _no_room(db, order, caller, most_queued, now)) is not None:
+        if (refusal := no_room(db, order.pages, caller, most_queued, now)) is not None:
             return refusal
         alike = _alike(db, order)
         job = _written(db, order, caller.id, alike, now)
@@ -162,9 +165,10 @@ def _before(db: Database, owner: str, repeat: Repeat) -> Accepted | Refusal | No
     return Accepted(job, repeated=True)
 
 
-def _no_room(
-    db: Database, order: Order, caller: Key, most_queued: int, now: float
+def no_room(
+    db: Database, pages: int | None, caller: Key, most_queued: int, now: float
 ) -> Refusal | None:
+    """Why there shall be no other job in the queue now."""
     mine = dict(db.execute(SQL["open_of"], (caller.id,)).fetchall())
     quotas = caller.quotas
     if mine.get("queued", 0) >= quotas.queued:
@@ -173,8 +177,8 @@ def _no_room(
     in_all = dict(db.execute(SQL["open_in_all"]).fetchall())
     if in_all.get("queued", 0) >= most_queued:
         return Refusal("queue_full", "the service has as much to do as it may have", ASK_AGAIN)
-    if order.pages is not None and order.pages > quotas.pages_per_job:
-        detail = f"a job of yours may have {quotas.pages_per_job} pages, not {order.pages}"
+    if pages is not None and pages > quotas.pages_per_job:
+        detail = f"a job of yours may have {quotas.pages_per_job} pages, not {pages}"
         return Refusal("quota_pages", detail)
     used = db.execute(SQL["used_on"], (caller.id, day(now))).fetchone()
     if used is not None and used["pages"] >= quotas.pages_per_day:
@@ -247,11 +251,11 @@ def resume(desk: Desk, id_: str, now: float) -> Job | None:
 def cancel(desk: Desk, id_: str, now: float) -> Job | None:
     """End it; what it has stays. None where it has ended otherwise."""
     with desk.writing() as db:
-        job = _held(db, id_)
+        job = held(db, id_)
         if job is None or job.state in ("done", "failed"):
             return None
         if job.state == "running":
-            db.execute(SQL["job_wish"], ("cancel", id_))
+            db.execute(SQL["job_call_off"], (id_,))
         elif job.state != "cancelled":
             end(db, job, CANCELLED, now)
         return _found(db, id_)
@@ -263,7 +267,7 @@ def change(
 ) -> Job | None:
     """Other settings; a crawl under way takes them over. None where it has ended."""
     with desk.writing() as db:
-        job = _held(db, id_)
+        job = held(db, id_)
         if job is None or job.has_ended:
             return None
         db.execute(SQL["job_settings"], (_json(settings), _json(request), id_))
@@ -278,7 +282,7 @@ def drop(desk: Desk, id_: str) -> bool:
     One in work stays until its worker has let go, but is nobody's from now on.
     """
     with desk.writing() as db:
-        job = _held(db, id_)
+        job = held(db, id_)
         if job is None:
             return False
         db.execute(SQL["deliveries_drop"], (id_,))
@@ -304,9 +308,15 @@ def end(db: Database, job: Job, result: Result, now: float) -> None:
     told = {"state": result.state, "reason": result.reason, "detail": result.detail}
     progress = _json(result.progress) if result.progress is not None else None
     row = {"id": job.id, "at": now, "progress": progress, "bytes": result.size, **told}
+    row["dropped"] = _json(_dropped(job))
     db.execute(SQL["job_end"], row)
     events.call(db, job, "finished" if result.state == "done" else "failed", told, now)
     events.tell(db, job.crawl, "state", told, now)
+
+
+def _dropped(job: Job) -> list[str]:
+    hook = ["webhook"] if job.hook is not None else []
+    return sorted({*job.dropped, *(job.secrets or ()), *hook})
 
 
 def open_in_all(desk: Desk) -> dict[str, int]:
@@ -338,7 +348,7 @@ def _turned(
 ) -> Job | None:
     """Change the state of what waits; what is in work is wished to."""
     with desk.writing() as db:
-        job = _held(db, id_)
+        job = held(db, id_)
         if job is None or job.has_ended:
             return None
         if job.state == "running":
@@ -349,7 +359,7 @@ def _turned(
         return _found(db, id_)
 
 
-def _held(db: Database, id_: str) -> Job | None:
+def held(db: Database, id_: str) -> Job | None:
     """A job that nobody else changes until the transaction ends."""
     return _job(db.execute(SQL["job_hold"], (id_,)).fetchone())
 
@@ -358,7 +368,9 @@ def _found(db: Database, id_: str) -> Job | None:
     return _job(db.execute(SQL["job_find"], (id_,)).fetchone())
 
 
-_COLUMNS_OF_JSON = ("request", "seeds", "settings", "secrets", "hook", "progress")
+_COLUMNS_OF_JSON = (
+    "request", "seeds", "settings", "secrets", "dropped", "again", "hook", "progress",
+)  # fmt: skip
 
 
 def _job(row: Any) -> Job | None:

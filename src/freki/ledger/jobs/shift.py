@@ -181,9 +181,17 @@ def give_back(desk: Desk, shift: Shift, job: Job, result: Result, now: float) ->
 
 @again
 def finish(desk: Desk, shift: Shift, job: Job, result: Result, now: float) -> None:
-    """The outcome of a job, and of all that wait for the same crawl; nothing if it is not ours."""
+    """The outcome of a job, and of all that wait for the same crawl; nothing if it is not ours.
+
+    Where something shall be tried again since, it has not ended; that counts as an attempt.
+    """
     with desk.writing() as db:
-        if db.execute(SQL["job_held"], (job.id, shift.id)).fetchone() is None:
+        row = db.execute(SQL["job_held"], (job.id, shift.id)).fetchone()
+        if row is None:
+            return
+        if row["again"] is not None:
+            db.execute(SQL["job_give_back"], ("queued", now, 0, job.id, shift.id))
+            events.tell(db, job.crawl, "state", {"state": "queued"}, now)
             return
         ending = [job]
         if result.state in ("done", "failed"):

@@ -71,6 +71,23 @@ DELETE FROM idempotency WHERE at < ?;
 -- name: job_wish
 UPDATE job SET wish = ? WHERE id = ? AND state = 'running';
 
+-- name: job_call_off
+UPDATE job SET wish = 'cancel', again = NULL WHERE id = ? AND state = 'running';
+
+-- One in work is begun anew, unless it shall rest; one that rests goes on resting.
+-- name: job_again
+UPDATE job SET again = :again, dropped = :dropped, hook = coalesce(:hook, hook),
+    wish = CASE WHEN state = 'running' AND coalesce(wish, '') <> 'pause' THEN 'reload' ELSE wish END
+WHERE id = :id;
+
+-- name: job_reopen
+UPDATE job SET state = 'queued', wish = NULL, due = ?, attempts = 0, ended_at = NULL, reason = NULL,
+    detail = NULL
+WHERE id = ?;
+
+-- name: job_retried
+UPDATE job SET again = ?, attempts = 0 WHERE id = ?;
+
 -- name: job_state
 UPDATE job SET state = ?, wish = NULL, due = 0 WHERE id = ?;
 
@@ -82,7 +99,7 @@ DELETE FROM job WHERE id = ?;
 
 -- name: job_abandon
 UPDATE job SET owner = ?, wish = 'cancel', name = '', request = '{}', secrets = NULL, hook = NULL,
-    likeness = NULL
+    again = NULL, likeness = NULL
 WHERE id = ?;
 
 -- name: jobs_abandoned
@@ -169,7 +186,8 @@ SELECT * FROM job WHERE id = ? AND worker = ? AND state = 'running';
 SELECT * FROM job WHERE crawl = ? AND state = 'queued' ORDER BY seq;
 
 -- name: job_end
-UPDATE job SET state = :state, wish = NULL, worker = NULL, secrets = NULL, hook = NULL,
+UPDATE job SET state = :state, wish = NULL, worker = NULL, again = NULL, dropped = :dropped,
+    secrets = NULL, hook = NULL,
     started_at = coalesce(started_at, :at), ended_at = :at, reason = :reason, detail = :detail,
     progress = coalesce(:progress, progress), bytes = coalesce(:bytes, bytes)
 WHERE id = :id;
@@ -234,4 +252,4 @@ SELECT crawl FROM event GROUP BY crawl HAVING count(*) > ?;
 SELECT DISTINCT crawl FROM job;
 
 -- name: oldest_queued
-SELECT min(created_at) FROM job WHERE state = 'queued';
+SELECT min(max(created_at, due)) FROM job WHERE state = 'queued';

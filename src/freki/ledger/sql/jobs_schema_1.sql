@@ -26,6 +26,8 @@ CREATE TABLE job (
     seeds      TEXT NOT NULL,            -- JSON
     settings   TEXT NOT NULL,            -- JSON, by part
     secrets    TEXT,                     -- JSON; gone when the job has ended
+    dropped    TEXT NOT NULL DEFAULT '[]', -- JSON: which of the secrets went when it ended
+    again      TEXT,                     -- JSON: URLs to be tried again before it goes on
     hook       TEXT,                     -- JSON: where to tell of it
     likeness   BLOB,                     -- of all that changes the result, where it may be shared
     created_at REAL NOT NULL,

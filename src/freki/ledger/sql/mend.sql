@@ -21,7 +21,8 @@ WHERE host.crawl = :crawl AND url.state >= 2
   AND (:state IS NULL OR url.state = :state)
   AND (:reason IS NULL OR url.reason = :reason)
   AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
-  AND (:origin IS NULL OR host.origin = :origin);
+  AND (:origin IS NULL OR host.origin = :origin)
+  AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message);
 
 -- A host that is tried again is tried afresh.
 -- name: host_afresh

@@ -21,6 +21,7 @@ WHERE host.crawl = :crawl AND url.id > :after
   AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
   AND (:origin IS NULL OR host.origin = :origin)
   AND (:depth IS NULL OR url.depth = :depth)
+  AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
   AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
     OR instr(lower(page.title), lower(:text)) > 0)
 ORDER BY url.id LIMIT :limit;
@@ -61,6 +62,19 @@ LEFT JOIN url AS mother ON mother.id = url.parent
 LEFT JOIN host AS mother_host ON mother_host.id = mother.host
 WHERE host.crawl = :crawl AND page.id > :after AND (url.reason IN (1, 3) OR :every)
 ORDER BY page.id LIMIT :limit;
+
+-- What a new try may mend: failures, answers that are errors, hosts that could not be asked.
+-- name: failures
+SELECT alike.reason, alike.origin, alike.message, alike.count, host.origin || url.path
+FROM (SELECT url.reason AS reason, host.origin AS origin,
+          substr(coalesce(url.detail, ''), 1, 120) AS message,
+          count(*) AS count, min(url.id) AS example
+      FROM url JOIN host ON host.id = url.host
+      WHERE host.crawl = ? AND (url.state = 3 OR url.state = 2 AND url.reason = 3
+                                OR url.state = 4 AND url.reason IN (56, 59))
+      GROUP BY 1, 2, 3 ORDER BY 4 DESC, 5 LIMIT ?) AS alike
+JOIN url ON url.id = alike.example JOIN host ON host.id = url.host
+ORDER BY alike.count DESC, alike.example;
 
 -- A detail of a trap (reason 54) begins with its name.
 -- name: traps

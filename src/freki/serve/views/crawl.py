@@ -59,8 +59,14 @@ def shown(request: Request, office: Office, job: Job, wrong: str) -> Response:
     return page(
         request, "crawl.html", 422 if wrong else 200,
         job=job, here="overview", status=status, hosts=hosts, outcomes=OUTCOMES, wrong=wrong,
-        told_after=office.last_event(), shares=_shares(status),
+        told_after=office.last_event(), shares=_shares(status), retried=_retried(request),
     )  # fmt: skip
+
+
+def _retried(request: Request) -> int:
+    """How many URLs the button was for that led here."""
+    text = request.query_params.get("retried", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 def _shares(status: read.Status) -> list[tuple[str, str, float, float]]:

@@ -15,7 +15,7 @@ from freki.ledger.jobs.orders import Job
 from freki.messages import Reason, State
 from freki.serve.callers import Books
 from freki.serve.office import Office
-from freki.serve.results import statuses
+from freki.serve.requests import statuses
 from freki.serve.views.shell import page
 from freki.serve.views.visitors import Visitor
 from freki.sinks.cells import cell
@@ -86,6 +86,7 @@ def filters(query: Mapping[str, str]) -> read.Filter:
         origin=query.get("host", "").strip() or None,
         depth=int(depth) if _is_number(depth) else None,
         content_type=query.get("type", "").strip() or None,
+        message=query["message"][: read.MESSAGE] if "message" in query else None,
         text=query.get("text", "").strip()[:MOST_TEXT] or None,
         after=int(after) if _is_number(after) else 0,
         limit=PART + 1,

@@ -55,6 +55,9 @@ LIMIT 1 FOR UPDATE OF job SKIP LOCKED;
 SELECT id, job, kind, url, secret, body, at, attempts FROM message
 WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT ? FOR UPDATE SKIP LOCKED;
 
+-- name: oldest_queued
+SELECT min(greatest(created_at, due)) FROM job WHERE state = 'queued';
+
 -- Only PostgreSQL has these.
 
 -- name: newest
