@@ -28,3 +28,22 @@ def store_change(db: Database, crawl: int, title: str) -> list[str]:
         captures.store(db, 3.0, shot, crawl)
         digests.append(picture.digest.hex())
     return digests
+
+
+def store_many(db: Database, crawl: int, count: int) -> None:
+    """So many visits of so many pages, which all look the same; every third one is blank."""
+    out = BytesIO()
+    Image.new("RGB", (WIDTH, HEIGHT), "navy").save(out, "WEBP")
+    picture = Picture(data=out.getvalue(), format="webp", width=WIDTH, height=HEIGHT)
+    for number in range(count):
+        blank = number % 3 == 2
+        seen = Capture(
+            picture=picture, viewport=Viewport(), phash=7, blank=blank, thumbnails=(picture,)
+        )
+        url = f"https://a.example/{number}"
+        captures.store(
+            db,
+            3.0,
+            Rendering(url=url, final_url=url, title=f"Page {number}", captures=(seen,)),
+            crawl,
+        )

@@ -84,6 +84,22 @@ def test_captures_that_look_alike_are_a_group(db: Database) -> None:
     assert captures.groups(db, 7) == [(1, 3)]
     alike = captures.renderings(db, Wanted(crawl=7, likeness=1))
     assert [line.id for line in alike] == [1, 2, 3]
+    assert captures.numbers(db, Wanted(crawl=7, stacked=True)) == [1, 4]
+    assert captures.stacks(db, [1, 4]) == {1: 3, 4: 1}
+    captures.store(db, NOW, Unrendered(url=A, reason=Reason.crash, detail="it died"), crawl=7)
+    two = (rendering.captures[0], replace(near, phash=capture.phash ^ 0xFF << 20))
+    captures.store(db, NOW, replace(rendering, captures=two), crawl=7)
+    assert captures.numbers(db, Wanted(crawl=7, stacked=True)) == [1, 4, 5, 6]  # one is new
+
+
+def test_visits_are_found_by_what_they_say_and_answer(db: Database) -> None:
+    captures.store(db, NOW, replace(seen("http://a/Long_100%"), status=404))
+    captures.store(db, NOW, seen("http://b/"))
+    assert captures.numbers(db, Wanted(text="long")) == [1]
+    assert captures.numbers(db, Wanted(text="a PAGE")) == [1, 2]
+    assert captures.numbers(db, Wanted(text="g%1")) == []
+    assert captures.numbers(db, Wanted(status=(400, 499))) == [1]
+    assert captures.numbers(db, Wanted(after=1)) == [2]
 
 
 def test_what_looks_alike_in_another_crawl_is_no_group(db: Database) -> None:

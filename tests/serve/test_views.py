@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.pictured import store_change
+from tests.pictured import store_change, store_many
 from tests.serve.conftest import Api, new_key
 
 from freki import config
@@ -286,6 +286,65 @@ def test_two_pictures_are_compared_as_the_command_does(
     assert " style=" not in answer.text + gallery
     same = client.get(f"{where}/compare", params={"capture": digests[:1] * 2})
     assert "the same, byte for byte" in same.text
+
+
+@pytest.fixture
+def many(hostile: tuple[httpx.Client, str], data: Path) -> tuple[httpx.Client, str]:
+    """The same with 300 pictures that look the same, every third of them blank."""
+    client, where = hostile
+    path = _store(data, where)
+    with closing(open_store(path)) as db:
+        crawl = crawls.find(db, path.stem)
+        assert crawl is not None
+        store_many(db, crawl.id, 300)
+    return client, where
+
+
+@pytest.mark.parametrize(
+    ("query", "total"),
+    [
+        ({}, 101),  # one of those that look alike, and what is blank
+        ({"only": "all"}, 300),
+        ({"only": "blank"}, 100),
+        ({"only": "failed"}, 0),
+        ({"like": "1"}, 200),
+        ({"only": "all", "text": "page 29"}, 11),
+        ({"only": "all", "status": "404"}, 0),
+        ({"only": "__class__", "like": "x", "status": "x"}, 300),
+    ],
+)
+def test_the_gallery_shows_what_is_asked_for(
+    query: dict[str, str], total: int, many: tuple[httpx.Client, str]
+) -> None:
+    client, where = many
+    text = client.get(f"{where}/gallery", params=query).text
+    told = re.search(r'data-total="(\d+)"', text)
+    assert int(told[1] if told else 0) == total
+    assert text.count("<li>") == min(total, 120)
+
+
+def test_the_gallery_is_leafed_through_without_a_script(many: tuple[httpx.Client, str]) -> None:
+    client, where = many
+    names, path = [], f"{where}/gallery?only=all"
+    while path:
+        text = client.get(path).text
+        names += re.findall(r'class="title">(Page \d+)<', text)
+        further = re.search(r'rel="next" href="([^"]+)"', text)
+        path = further[1].replace("&amp;", "&") if further else ""
+    assert names == [f"Page {number}" for number in range(300)]
+
+
+def test_parts_of_the_gallery_are_those_of_its_list(many: tuple[httpx.Client, str]) -> None:
+    client, where = many
+    text = client.get(f"{where}/gallery?only=all").text
+    starts = re.search(r'data-starts="([^"]+)"', text)[1].split()  # type: ignore[index]
+    asked = {"only": "all", "start": starts[2]}
+    tiles = client.get(f"{where}/gallery/part", params=asked).json()
+    assert [tile["name"] for tile in tiles] == [f"Page {number}" for number in range(240, 300)]
+    assert tiles[0]["alike"] == 200
+    assert tiles[2]["is_blank"]
+    assert client.get(tiles[0]["small"]).headers["content-type"] == "image/webp"
+    assert client.get(f"{where}/gallery/part", params={"start": "x"}).json() == []
 
 
 @pytest.mark.parametrize(

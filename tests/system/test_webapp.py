@@ -2,18 +2,22 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 from tests.background import background
-from tests.pictured import store_change
-from tests.serve.conftest import whole
+from tests.pictured import store_change, store_many
+from tests.serve.conftest import web, whole
 from tests.system.scripted import answer, scripted
 
+from freki import config
 from freki.fetch.browser.find import find
+from freki.ledger import crawls
 from freki.ledger.store import open_store
+from freki.serve.terms import Terms
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 VIEWS = ("", "/pages", "/urls", "/wrong", "/gallery", "/structure")
@@ -42,6 +46,19 @@ def _site() -> dict[str, bytes]:
         "/there": _html(f"{title}{HOSTILE}"),
         "/gone": answer(404, x_evil=HOSTILE),
     }
+
+
+@contextmanager
+def _many_pictures(data: Path, count: int) -> Iterator[str]:
+    """A service without workers, with a crawl that has so many pictures: where that crawl is."""
+    terms = Terms(data=data, quiet=True)
+    with background(web(terms)) as url, httpx.Client(base_url=url) as client:
+        job = client.post("/crawls", json={"urls": ["https://a.example/"]}).json()["id"]
+        path = terms.place.store_of(job)
+        with closing(open_store(path)) as db:
+            crawl = crawls.begin(db, job, ["https://a.example/"], config.settings(), 0.0)
+            store_many(db, crawl.id, count)
+        yield f"{url}/app/crawls/{job}"
 
 
 def _html(body: str) -> bytes:
@@ -154,7 +171,7 @@ def test_two_pictures_are_picked_and_compared_by_keyboard(tab: Page, tmp_path: P
         tab.locator(".gallery a").first.focus()
         for key in (" ", "ArrowRight", " "):
             tab.keyboard.press(key)
-        assert tab.evaluate("document.activeElement.closest('div').previousElementSibling !== null")
+        assert tab.evaluate("document.activeElement.closest('li').previousElementSibling !== null")
         assert tab.locator(".gallery input:checked").count() == 2
         tab.get_by_role("button", name="Compare two").click()
         tab.locator("#stage").wait_for()
@@ -174,3 +191,39 @@ def test_two_pictures_are_picked_and_compared_by_keyboard(tab: Page, tmp_path: P
         assert complaints == []  # the next page is the browser's own, for a picture alone
         tab.keyboard.press("Enter")
         tab.wait_for_url(re.compile(r"/images/\w+\.png$"))
+
+
+def test_a_gallery_of_thousands_is_one_list_of_which_little_is_held(
+    tab: Page, tmp_path: Path
+) -> None:
+    with _many_pictures(tmp_path / "data", 3_000) as address:
+        tab.goto(f"{address}/gallery?only=all")
+        tiles = tab.locator("#gallery li")
+        for place in (2_999, 0, 1_500):
+            tab.evaluate(
+                "place => window.scrollTo(0, place * document.body.scrollHeight / 3000)", place
+            )
+            tab.locator("#gallery .title", has_text=f"Page {place}").first.wait_for()
+            assert tiles.count() < 60
+
+
+def test_a_long_gallery_is_walked_by_keyboard_and_pictures_far_apart_are_picked(
+    tab: Page, tmp_path: Path
+) -> None:
+    with _many_pictures(tmp_path / "data", 1_000) as address:
+        tab.goto(f"{address}/gallery?only=all")
+        here = tab.locator("#gallery li:focus-within")
+        tab.locator("#gallery a").first.focus()
+        for key, place in (
+            ("ArrowRight", 1), ("ArrowLeft", 0), ("ArrowUp", 0), ("End", 999), ("Home", 0),
+        ):  # fmt: skip
+            tab.keyboard.press(key)
+            tab.locator(f'#gallery li:focus-within[data-place="{place}"] .title').wait_for()
+        tab.keyboard.press(" ")
+        tab.keyboard.press("End")
+        here.get_by_role("link", name="Page 999").wait_for()
+        assert tab.locator("#picked").inner_text() == "Picked: Page 0"
+        tab.keyboard.press("Tab")  # the box, and then all that is below the pictures
+        tab.keyboard.press("Tab")
+        tab.keyboard.press("Tab")
+        assert here.count() == 0

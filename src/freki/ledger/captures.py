@@ -5,9 +5,9 @@ capture is stored: hashes that differ in five bits or fewer agree in at least on
 so an index answers with the few that must be compared.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -36,6 +36,9 @@ ALIKE = 5
 _BANDS = (11, 11, 11, 11, 10, 10)  # bits of each
 _BAND_SHIFT = 16
 _SIGN = 1 << 63
+
+# Visits that are read by one statement.
+_AT_ONCE = 500
 
 _encode = msgspec.json.encode
 
@@ -97,11 +100,18 @@ class Wanted(Struct, frozen=True):
     url: int | None = None  # the row of a URL
     address: str | None = None
     reason: Reason | None = None
+    status: tuple[int, int] | None = None
+    text: str | None = None  # in its address or title; small ASCII letters are as good as capitals
     failed: bool | None = None
     blank: bool | None = None
     likeness: int | None = None
+    stacked: bool | None = None  # of captures that look alike the first only
     after: int = 0
     limit: int = -1
+
+    def parameters(self) -> dict[str, object]:
+        status, status_to = self.status or (None, None)
+        return {**msgspec.structs.asdict(self), "status": status, "status_to": status_to}
 
 
 def keep(
@@ -157,28 +167,47 @@ def store_of(db: Database, crawl: int, url: int, at: float, seen: Rendering | Un
         keep(db, at, seen, crawl, url)
 
 
+def numbers(db: Database, wanted: Wanted) -> list[int]:
+    """The numbers of visits, in the order in which they were stored."""
+    return [id_ for (id_,) in db.execute(SQL["rendering_ids"], wanted.parameters())]
+
+
 def renderings(db: Database, wanted: Wanted) -> Iterator[RenderingLine]:
     """Visits with their captures, in the order in which they were stored."""
-    for row in db.execute(SQL["renderings"], msgspec.structs.asdict(wanted)):
-        id_, _, _, address, final_url, at, status, reason, detail, title, settled, *rest = row
-        phases, console, failed, requests, blocked = rest
-        yield RenderingLine(
-            id_,
-            address,
-            final_url,
-            iso(at),
-            status,
-            Reason(reason).name,
-            detail,
-            title,
-            bool(settled),
-            msgspec.json.decode(phases, type=Phases),
-            msgspec.json.decode(console),
-            msgspec.json.decode(failed, type=list[FailedRequest]),
-            requests,
-            blocked,
-            _captures(db, id_),
-        )
+    return _numbered(db, numbers(db, wanted))
+
+
+def renderings_of(db: Database, url: int) -> Iterator[RenderingLine]:
+    """The visits of a crawl's URL."""
+    return _numbered(db, [id_ for (id_,) in db.execute(SQL["renderings_of"], (url,))])
+
+
+def _numbered(db: Database, ids: Sequence[int]) -> Iterator[RenderingLine]:
+    for at in range(0, len(ids), _AT_ONCE):
+        some = _encode(ids[at : at + _AT_ONCE]).decode()
+        yield from (_line(db, row) for row in db.execute(SQL["renderings"], (some,)).fetchall())
+
+
+def _line(db: Database, row: Sequence[Any]) -> RenderingLine:
+    id_, _, _, address, final_url, at, status, reason, detail, title, settled, *rest = row
+    phases, console, failed, requests, blocked = rest
+    return RenderingLine(
+        id_,
+        address,
+        final_url,
+        iso(at),
+        status,
+        Reason(reason).name,
+        detail,
+        title,
+        bool(settled),
+        msgspec.json.decode(phases, type=Phases),
+        msgspec.json.decode(console),
+        msgspec.json.decode(failed, type=list[FailedRequest]),
+        requests,
+        blocked,
+        _captures(db, id_),
+    )
 
 
 def picture(db: Database, digest: bytes) -> Picture | None:
@@ -193,6 +222,11 @@ def picture(db: Database, digest: bytes) -> Picture | None:
 def groups(db: Database, crawl: int | None = None, limit: int = -1) -> list[tuple[int, int]]:
     """Captures that look alike: the number of the first of each group, and how many they are."""
     return db.execute(SQL["groups"], {"crawl": crawl, "limit": limit}).fetchall()
+
+
+def stacks(db: Database, leaders: Sequence[int]) -> dict[int, int]:
+    """How many captures look like each of these, themselves included."""
+    return dict(db.execute(SQL["stacks"], (_encode(leaders).decode(),)).fetchall())
 
 
 def drop(db: Database, *renderings: int) -> None:

@@ -68,10 +68,10 @@ class Story(Struct, frozen=True):
 
 def stories(db: Database, url: str) -> Iterator[Story]:
     """The story of a URL in each run that knows it, the oldest first."""
-    origin, path = split(url)
-    secret = secret_of(db)
-    for row in db.execute(SQL["rows"], (origin, fingerprint(path, secret), path)).fetchall():
-        yield _story(db, url, row)
+    rows = _rows(db, url)
+    mothers = _mothers(db, url, {row[0]: row[-1] for row in rows})
+    for row in rows:
+        yield _story(db, url, row, mothers[row[-1]])
 
 
 def alike(db: Database, url: str) -> list[str]:
@@ -83,15 +83,19 @@ def alike(db: Database, url: str) -> list[str]:
     origins = [f"{kind}://{name}" for kind in (scheme, other) for name in (bare, f"www.{bare}")]
     paths = [path, path.rstrip("/") or "/", f"{path}/", path.partition("?")[0]]
     candidates = dict.fromkeys(place + way for place in origins for way in paths)
-    return [known for known in candidates if known != url and any(stories(db, known))]
+    return [known for known in candidates if known != url and _rows(db, known)]
 
 
-def _story(db: Database, url: str, row: tuple[Any, ...]) -> Story:
+def _rows(db: Database, url: str) -> list[tuple[Any, ...]]:
+    origin, path = split(url)
+    return db.execute(SQL["rows"], (origin, fingerprint(path, secret_of(db)), path)).fetchall()
+
+
+def _story(db: Database, url: str, row: tuple[Any, ...], mothers: list[Mother]) -> Story:
     (id_, state, reason, detail, depth, via, _hops, tries, parent, found_at, due, next_at, failures,
-     crawl, run) = row  # fmt: skip
+     crawl, run, _) = row  # fmt: skip
     ended = State(state) >= State.done
     visit = db.execute(SQL["visit"], (id_,)).fetchone()
-    mothers = list(_mothers(db, id_, url))
     waits = state == State.waiting
     return Story(
         url=url,
@@ -134,10 +138,24 @@ def _attempts(db: Database, url: int, visit: tuple[Any, ...] | None) -> Iterator
         yield Attempt(iso(at), answer, took.total, took)
 
 
-def _mothers(db: Database, id_: int, url: str) -> Iterator[Mother]:
-    """Pages that link here. Links are kept with their page, so this looks at every page."""
+def _mothers(db: Database, url: str, ids: dict[int, int]) -> dict[int, list[Mother]]:
+    """By crawl, pages that link here; one more than are named tells that there are more.
+
+    Links are kept with their page, so this looks at every page, until each crawl has enough.
+    """
+    found: dict[int, list[Mother]] = {crawl: [] for crawl in ids.values()}
+    open_ = set(found)
     find = links_to(url)
-    for page, name, packed in db.execute(SQL["pages_with_links"], (id_,)):
-        for link in find(packed):
-            if page != id_:
-                yield Mother(name, link.text, link.rel, Via(link.via).name)
+    for page, packed in db.execute(SQL["links_of_pages"]) if ids else ():
+        if page in ids or not (links := find(packed)):
+            continue
+        name, crawl = db.execute(SQL["page_of"], (page,)).fetchone() or ("", None)
+        if crawl in open_:
+            found[crawl] += [
+                Mother(name, each.text, each.rel, Via(each.via).name) for each in links
+            ]
+            if len(found[crawl]) > MAX_MOTHERS:
+                open_.remove(crawl)
+        if not open_:
+            break
+    return found

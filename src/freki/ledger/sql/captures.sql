@@ -32,22 +32,33 @@ INSERT INTO likeness (scope, band, capture, phash) VALUES (?, ?, ?, ?);
 -- name: capture_leads
 UPDATE capture SET likeness = id WHERE id = ?;
 
--- name: renderings
-SELECT id, crawl, url, address, final_url, at, status, reason, detail, title, settled, phases,
-    console, failed, requests, blocked
-FROM rendering
+-- A stacked list leaves out what only looks like something else in it.
+-- name: rendering_ids
+SELECT id FROM rendering
 WHERE id > :after
   AND (:crawl IS NULL OR crawl = :crawl)
   AND (:id IS NULL OR id = :id)
   AND (:url IS NULL OR url = :url)
   AND (:address IS NULL OR address = :address)
   AND (:reason IS NULL OR reason = :reason)
+  AND (:status IS NULL OR status BETWEEN :status AND :status_to)
+  AND (:text IS NULL OR instr(lower(address), lower(:text)) > 0
+    OR instr(lower(title), lower(:text)) > 0)
   AND (:failed IS NULL OR (reason <> 1) = :failed)
   AND (:blank IS NULL OR EXISTS (
       SELECT 1 FROM capture WHERE rendering = rendering.id AND blank = :blank))
   AND (:likeness IS NULL OR EXISTS (
       SELECT 1 FROM capture WHERE rendering = rendering.id AND likeness = :likeness))
+  AND (:stacked IS NULL OR NOT EXISTS (
+      SELECT 1 FROM capture WHERE rendering = rendering.id AND likeness <> capture.id)
+    OR EXISTS (SELECT 1 FROM capture
+      WHERE rendering = rendering.id AND coalesce(likeness, capture.id) = capture.id))
 ORDER BY id LIMIT :limit;
+
+-- name: renderings
+SELECT id, crawl, url, address, final_url, at, status, reason, detail, title, settled, phases,
+    console, failed, requests, blocked
+FROM rendering WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id;
 
 -- name: captures
 SELECT capture.id, viewport, tile, tiles, top, truncated, blank, phash, likeness,
@@ -65,6 +76,11 @@ WHERE thumbnail.capture = ? ORDER BY thumbnail.width;
 SELECT capture.likeness, count(*) FROM capture JOIN rendering ON rendering.id = capture.rendering
 WHERE (:crawl IS NULL OR rendering.crawl = :crawl) AND capture.likeness IS NOT NULL
 GROUP BY capture.likeness HAVING count(*) > 1 ORDER BY count(*) DESC, capture.likeness LIMIT :limit;
+
+-- How many captures look like each of these, which are the first of their groups.
+-- name: stacks
+SELECT likeness, count(*) FROM capture WHERE likeness IN (SELECT value FROM json_each(?))
+GROUP BY likeness;
 
 -- name: renderings_of
 SELECT id FROM rendering WHERE url = ?;

@@ -2,7 +2,7 @@
 
 -- name: rows
 SELECT url.id, url.state, url.reason, url.detail, url.depth, url.via, url.hops, url.attempts,
-    url.parent, url.found_at, url.due, host.next_at, host.failures, crawl.name, crawl.run
+    url.parent, url.found_at, url.due, host.next_at, host.failures, crawl.name, crawl.run, crawl.id
 FROM url JOIN host ON host.id = url.host JOIN crawl ON crawl.id = host.crawl
 WHERE host.origin = ? AND url.print = ? AND url.path = ? ORDER BY crawl.id;
 
@@ -16,11 +16,12 @@ SELECT at, reason, detail, timings FROM attempt WHERE url = ? ORDER BY at;
 -- name: visit
 SELECT at, status, content_type, title, bytes, timings, address, http FROM page WHERE url = ?;
 
--- name: pages_with_links
-SELECT page.url, host.origin || url.path, page.links FROM page
-JOIN url ON url.id = page.url JOIN host ON host.id = url.host
-WHERE host.crawl = (SELECT crawl FROM host WHERE id = (SELECT host FROM url WHERE id = ?))
-  AND page.links IS NOT NULL;
+-- name: links_of_pages
+SELECT url, links FROM page WHERE links IS NOT NULL;
+
+-- name: page_of
+SELECT host.origin || url.path, host.crawl FROM url JOIN host ON host.id = url.host
+WHERE url.id = ?;
 
 -- name: name_of
 SELECT host.origin || url.path FROM url JOIN host ON host.id = url.host WHERE url.id = ?;

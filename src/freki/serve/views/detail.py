@@ -23,6 +23,7 @@ routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 # Characters of a text that are shown; the whole is a download.
 SHOWN = 200_000
 LINKS = 500
+RENDERINGS = 5
 
 PHASES = (("dns", "name"), ("connect", "connection"), ("tls", "TLS"), ("first_byte", "answer"),
           ("total", "body"))  # fmt: skip
@@ -53,7 +54,7 @@ def one_page(
             return page(request, "missing.html", 404)
         contents = _contents(found, number, line)
         known = list(stories(found.db, line.url))
-        seen = list(captures.renderings(found.db, captures.Wanted(address=line.url, limit=5)))
+        seen = list(captures.renderings_of(found.db, number))[-RENDERINGS:]
     return page(
         request, "page.html",
         job=job, here="pages", number=number, line=line, story=known[-1] if known else None,

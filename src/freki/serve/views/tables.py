@@ -37,7 +37,7 @@ SORTS: dict[str, Callable[[read.PageLine], float]] = {
     "depth": lambda row: row.depth,
 }
 
-_STATUS = re.compile(r"[1-5](?:xx|\d\d)", re.ASCII)
+STATUS = re.compile(r"[1-5](?:xx|\d\d)", re.ASCII)
 
 
 @routes.get("/urls")
@@ -82,18 +82,18 @@ def filters(query: Mapping[str, str]) -> read.Filter:
     return read.Filter(
         state=State[state] if state in State.__members__ else None,
         reason=Reason[reason] if reason in Reason.__members__ else None,
-        status=statuses(status) if _STATUS.fullmatch(status) else None,
+        status=statuses(status) if STATUS.fullmatch(status) else None,
         origin=query.get("host", "").strip() or None,
-        depth=int(depth) if _is_number(depth) else None,
+        depth=int(depth) if is_number(depth) else None,
         content_type=query.get("type", "").strip() or None,
         message=query["message"][: read.MESSAGE] if "message" in query else None,
         text=query.get("text", "").strip()[:MOST_TEXT] or None,
-        after=int(after) if _is_number(after) else 0,
+        after=int(after) if is_number(after) else 0,
         limit=PART + 1,
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 16
 
 

@@ -1,14 +1,11 @@
 """What is wrong with a site: failures by reason, broken links, redirects, what is slow or twice."""
 
-from collections import defaultdict
-from collections.abc import Iterable
-
 from fastapi import APIRouter, Request
 from msgspec import Struct
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from freki.ledger import read
+from freki.ledger import read, site
 from freki.ledger import retry as retrying
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Job
@@ -26,7 +23,7 @@ routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 
 # Of each kind so many are shown, and so many rows are looked at: a page is answered in a second.
 SHOWN = 50
-PAGES_LOOKED_AT = 5_000
+OF_PAGES = 20
 
 
 class Family(Struct):
@@ -43,10 +40,9 @@ class Findings(Struct):
     families: list[Family]
     broken: list[tuple[str, int, str | None]]  # URL, status, a page that links to it
     redirects: list[tuple[str, str]]
-    slow: list[tuple[int, str, float]]
-    twins: list[tuple[list[tuple[int, str]], int]]  # pages with one body, and its size
+    slow: list[site.Slow]
+    twins: list[site.Family]
     traps: dict[str, int]
-    is_cut: bool
 
 
 @routes.get("/wrong")
@@ -81,7 +77,7 @@ def shown(
 ) -> Response:
     """What was found, and what went wrong with what was asked."""
     with office.results(job) as found:
-        findings = _look(found) if found else Findings([], [], [], [], [], {}, is_cut=False)
+        findings = _look(found) if found else Findings([], [], [], [], [], {})
     may_retry = job.kind == "crawl" and visitor.may("submit")
     return page(
         request, "wrong.html", code if told else 200,
@@ -94,16 +90,13 @@ def _look(found: Results) -> Findings:
     errors = read.Filter(reason=Reason.http_error, limit=SHOWN)
     moved = read.Filter(reason=Reason.redirect, limit=SHOWN)
     broken = [row for _, row in read.numbered_urls(db, crawl, errors)]
-    pages = list(read.numbered_pages(db, crawl, read.Filter(limit=PAGES_LOOKED_AT)))
-    slow = sorted(pages, key=lambda row: row[1].timings.get("total", 0.0), reverse=True)
     return Findings(
         families(retrying.failures(db, crawl, SHOWN), read.status(db, crawl).reasons),
         [(row.url, row.status or 0, row.parent) for row in broken],
         [(row.url, row.detail or "") for _, row in read.numbered_urls(db, crawl, moved)],
-        [(number, row.url, row.timings.get("total", 0.0)) for number, row in slow[:20]],
-        _twins(pages),
+        site.slowest(db, crawl, OF_PAGES),
+        site.twins(db, crawl, OF_PAGES),
         read.traps(db, crawl),
-        is_cut=len(pages) == PAGES_LOOKED_AT,
     )
 
 
@@ -115,18 +108,3 @@ def families(alike: list[Alike], reasons: dict[str, dict[str, int]]) -> list[Fam
         family = Family(group.reason, sums.get(group.reason, 0), [])
         by_reason.setdefault(group.reason, family).groups.append(group)
     return sorted(by_reason.values(), key=lambda family: -family.count)
-
-
-def _twins(
-    pages: Iterable[tuple[int, read.PageLine]],
-) -> list[tuple[list[tuple[int, str]], int]]:
-    """Pages of one and the same body, the largest families first."""
-    families: defaultdict[str, list[tuple[int, read.PageLine]]] = defaultdict(list)
-    for number, row in pages:
-        if row.bytes and row.status == 200:
-            families[row.sha256].append((number, row))
-    several = [family for family in families.values() if len(family) > 1]
-    several.sort(key=len, reverse=True)
-    return [
-        ([(number, row.url) for number, row in family[:8]], len(family)) for family in several[:20]
-    ]
