@@ -1,25 +1,30 @@
 """Captures per second and CPU per capture, beside a plain sequential script of Playwright's.
 
-    ./bench browser [FOLDER [PAGES]]
+    ./bench browser [FOLDER [PAGES]] [--write]
 
-Both use the same Chromium, the same pages, windows of 1280 by 800, WebP at quality 78 and one
-thumbnail; both are warm. CPU is of the process and all it started, from its control group where
-there is one, else from the times of its children.
+All use the same Chromium, the same pages, windows of 1280 by 800 and WebP at quality 78; the two
+scripts are warm, and make a thumbnail. CPU is of the process and all it started, from its control
+group where there is one, else from the times of its children.
 """
 
+import argparse
 import asyncio
 import json
 import os
 import signal
-import sys
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
+from benchmarks import crawlers
+from benchmarks.report import machine, publish, table
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
@@ -35,7 +40,14 @@ MANUAL = Path("/usr/share/doc/postgresql-doc-15/html")
 ACCOUNTS = Path("/sys/fs/cgroup/cpuacct")
 
 
-def measured(name: str, work: Callable[[list[str]], float], urls: list[str]) -> dict[str, float]:
+class Spent(NamedTuple):
+    """What pictures cost."""
+
+    rate: float  # per second
+    cpu_ms: float  # for each
+
+
+def measured(name: str, work: Callable[[list[str]], float], urls: list[str]) -> Spent:
     """Run in a child in a group of its own, so that all its processes are counted."""
     read, write = os.pipe()
     group = ACCOUNTS / f"freki-bench-{os.getpid()}-{name}"
@@ -44,22 +56,18 @@ def measured(name: str, work: Callable[[list[str]], float], urls: list[str]) -> 
     if (child := os.fork()) == 0:
         with suppress(OSError):
             (group / "cgroup.procs").write_text(str(os.getpid()))
-        seconds = work(urls)
-        os.write(write, json.dumps(seconds).encode())
+        os.write(write, json.dumps(work(urls)).encode())
         os._exit(0)
     os.close(write)
-    os.waitpid(child, 0)
-    seconds = json.loads(os.read(read, 1000))
+    _, _, usage = os.wait4(child, 0)
+    seconds = float(os.read(read, 1000))
+    os.close(read)
     time.sleep(0.5)
-    cpu = float("nan")
+    cpu = usage.ru_utime + usage.ru_stime
     with suppress(OSError):
         cpu = int((group / "cpuacct.usage").read_text()) / 1e9
         group.rmdir()
-    return {
-        "captures per second": round(len(urls) / seconds, 2),
-        "CPU ms per capture": round(1000 * cpu / len(urls)),
-        "seconds": round(seconds, 1),
-    }
+    return Spent(len(urls) / seconds, 1000 * cpu / len(urls))
 
 
 def ours(urls: list[str]) -> float:
@@ -99,22 +107,66 @@ def playwrights(urls: list[str]) -> float:
     return spent
 
 
-def main(folder: Path, pages: int) -> None:
-    """The pages are served by a process of its own."""
+def shot_scrapers(command: list[str], urls: list[str]) -> float:
+    """All of them in one call; its start is a second of it. It makes no thumbnails."""
+    with tempfile.TemporaryDirectory(prefix="freki-bench-") as folder:
+        wishes = [
+            {"url": url, "output": f"{at}.webp", "width": 1280, "height": 800, "quality": 78}
+            for at, url in enumerate(urls)
+        ]
+        wanted = Path(folder, "shots.yml")
+        wanted.write_text(json.dumps(wishes))  # which is YAML as well
+        begun = time.monotonic()
+        call = [*command, find().path, "multi", "--silent", wanted.name]
+        subprocess.run(call, check=True, cwd=folder, stdin=subprocess.DEVNULL)
+        spent = time.monotonic() - begun
+        assert len(list(Path(folder).glob("*.webp"))) == len(urls)
+    return spent
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The pages, by a process of its own."""
     quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=str(folder)))
     if (serving := os.fork()) == 0:
         server.serve_forever()
     host, port = server.server_address[:2]
-    urls = [f"http://{host}:{port}/{page.name}" for page in sorted(folder.glob("*.html"))][:pages]
     try:
-        for name, work in (("playwright", playwrights), ("freki", ours)):
-            print(name, measured(name, work, urls), flush=True)
+        yield f"http://{host}:{port}"
     finally:
         os.kill(serving, signal.SIGKILL)
         os.waitpid(serving, 0)
 
 
+def row(name: str, spent: Spent, plain: Spent) -> list[str]:
+    return [
+        name,
+        f"{spent.rate:.1f}",
+        f"{spent.rate / plain.rate:.2f}",
+        f"{spent.cpu_ms:.0f} ms",
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=MANUAL)
+    parser.add_argument("pages", nargs="?", type=int, default=200)
+    parser.add_argument("--write", action="store_true", help="put it into the documentation")
+    wanted = parser.parse_args(arguments)
+    shot_scraper = crawlers.shot_scraper()
+    with served(wanted.folder) as place:
+        pages = sorted(wanted.folder.glob("*.html"))[: wanted.pages]
+        urls = [f"{place}/{page.name}" for page in pages]
+        plain = measured("playwright", playwrights, urls)
+        rows = [row("Playwright, one after the other", plain, plain)]
+        if shot_scraper is not None:
+            spent = measured("shot-scraper", partial(shot_scrapers, shot_scraper), urls)
+            rows.append(row("shot-scraper, without thumbnails", spent, plain))
+        rows.append(row("**Freki**", measured("freki", ours, urls), plain))
+    text = table(("", "pictures per second", "against the first", "CPU for each"), rows)
+    publish("browser", f"{text}\n\n{len(urls)} pages; {machine()}.", write=wanted.write)
+
+
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    main(Path(words[0]) if words else MANUAL, int(words[1]) if len(words) > 1 else 200)
+    main()

@@ -18,6 +18,7 @@ PEERS = Path(__file__).parent / "peers"
 
 PYTHON = HOME / "venv" / "bin" / "python"
 PYTHON_PEERS = ("scrapy", "crawlee[parsel]")
+SHOT_SCRAPER = HOME / "shot-scraper"  # its Playwright is not that of Crawlee
 SPIDER_RS = "0.0.157"  # the newest of which there is a build for Linux on the registry
 
 
@@ -74,6 +75,17 @@ def installed() -> list[Crawler]:
     for name in sorted(missing):
         print(f"{name} cannot be installed here: left out", file=sys.stderr)
     return [*OURS, *(peer for peer in THEIRS if peer.name.split()[0] not in missing)]
+
+
+def shot_scraper() -> list[str] | None:
+    """The command of shot-scraper, a path of Chromium to follow; None if it is not to be had."""
+    python = SHOT_SCRAPER / "bin" / "python"
+    venv = [sys.executable, "-m", "venv", str(SHOT_SCRAPER)]
+    pip = [str(python), "-m", "pip", "install", "--quiet", "shot-scraper"]
+    if not python.exists() and not (_try(venv) and _try(pip)):
+        print("shot-scraper cannot be installed here: left out", file=sys.stderr)
+        return None
+    return [str(python), str(PEERS / "shot_scraper_site.py")]
 
 
 def _apt(package: str) -> list[str]:

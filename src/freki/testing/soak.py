@@ -150,7 +150,11 @@ class Report(Struct, frozen=True, kw_only=True):
     @property
     def is_clean(self) -> bool:
         all_ended = self.ended == self.captures and not self.suffered
-        return all_ended and self.left == (0, 0, 0) and self.has_not_grown
+        return all_ended and self.was_in_time and self.left == (0, 0, 0) and self.has_not_grown
+
+    @property
+    def was_in_time(self) -> bool:
+        return self.longest <= SECONDS
 
     @property
     def has_not_grown(self) -> bool:
@@ -193,7 +197,7 @@ async def soak(captures: int, kills: int, hostile: Sequence[str]) -> Report:
         seconds=round(spent, 1),
         outcomes=dict(work.outcomes),
         suffered=work.wrong,
-        longest=round(work.longest, 1),
+        longest=round(work.longest, 2),
         browsers_started=statistics.started,
         browsers_ended=statistics.ended,
         open_files=(before[0], after[0]),

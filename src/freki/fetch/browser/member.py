@@ -34,7 +34,7 @@ class Member:
         self.pages = 0
         self.bytes = 0
         self.largest = 0  # bytes of its largest process, when it was looked at last
-        self.born = asyncio.get_running_loop().time()
+        self._born = asyncio.get_running_loop().time()
         self.worn = ""  # why
         self.idle = asyncio.Event()
         self.idle.set()
@@ -46,6 +46,11 @@ class Member:
     @property
     def dead(self) -> bool:
         return self.browser.cdp.gone.is_set()
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was started."""
+        return asyncio.get_running_loop().time() - self._born
 
     async def open(self, window: Viewport) -> Tab:
         """A blank page as large as this."""
@@ -124,8 +129,7 @@ class Member:
     def _wear(self, pages: int, seconds: float) -> str:
         if self.worn:
             return self.worn
-        age = asyncio.get_running_loop().time() - self.born
-        if self.pages >= pages or age > seconds:
+        if self.pages >= pages or self.age > seconds:
             return "worn"
         idle_share = WORN_SHARE * self.browser.most
         return "large" if self.bytes > idle_share and self.largest < idle_share / 2 else ""

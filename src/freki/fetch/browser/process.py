@@ -90,12 +90,18 @@ class Chromium:
     @classmethod
     async def start(cls, terms: Terms) -> Self:
         """A new browser; `BrowserMissing` where it does not start."""
-        folder, lock = _folder()
+        try:
+            folder, lock = _folder()
+        except OSError as error:
+            raise BrowserMissing(_no_room(error)) from None
         browser = cls(folder, lock, memory.Group(folder.name.removeprefix(_MARK), terms.memory))
         browser.most = terms.memory
         browser.is_shell = terms.found.is_shell
         try:
             await browser._start(terms)
+        except OSError as error:
+            await browser.end()
+            raise BrowserMissing(_no_room(error)) from None
         except BaseException:
             await browser.end()
             raise
@@ -129,6 +135,7 @@ class Chromium:
         await self.cdp.open(read_answers)
         try:
             self.version = await self.cdp.ask("Browser.getVersion", Version, within=_START_SECONDS)
+            await self.cdp.tell("Target.setDiscoverTargets", within=_START_SECONDS, discover=True)
         except (Gone, Refused, TimeoutError):
             raise BrowserMissing(f"{terms.found.path}: {_why(errors)}") from None
 
@@ -227,10 +234,14 @@ class Chromium:
 def _folder() -> tuple[Path, FileIO]:
     """A new folder with a profile in it, ours as long as the file is open."""
     folder = Path(tempfile.mkdtemp(prefix=_MARK))
-    lock = FileIO(str(folder / "owner"), "w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    folder.chmod(0o711)  # whoever the browser runs as must get to its profile
-    (folder / "profile").mkdir(mode=0o700)
+    try:
+        lock = FileIO(str(folder / "owner"), "w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder.chmod(0o711)  # whoever the browser runs as must get to its profile
+        (folder / "profile").mkdir(mode=0o700)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return folder, lock
 
 
@@ -277,6 +288,14 @@ def _nobody() -> tuple[int, int]:
     except KeyError:
         return _NOBODY, _NOBODY
     return entry.pw_uid, entry.pw_gid
+
+
+def _no_room(error: OSError) -> str:
+    """The system has not what a browser needs: disk, processes, open files."""
+    return (
+        f"no browser can be started: {error.strerror}; it needs a folder for temporary files, which"
+        " TMPDIR names, and a dozen processes"
+    )
 
 
 def _why(errors: Path) -> str:
