@@ -171,6 +171,9 @@ class Fetching(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["auto", "always", "never"],
         Meta(description="see pages through a browser: where HTTP brings an empty shell, or all"),
     ] = "never"
+    browser: Annotated[
+        str | None, Meta(description="the browser's program; default: the best there is")
+    ] = None
     allow_private: Annotated[
         bool, Meta(description="reach private addresses too, as this machine and its network")
     ] = True

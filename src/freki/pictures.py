@@ -50,6 +50,14 @@ class Cookie(Struct, frozen=True, kw_only=True):
     path: str = "/"
 
 
+class Document(Struct, frozen=True, kw_only=True):
+    """An answer that is there already, decoded: a visit begins with it and does not ask again."""
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
 class Shot(Struct, frozen=True, kw_only=True):
     """A wish: which URL, seen how, and what to bring back. All of it changes the picture."""
 
@@ -72,6 +80,7 @@ class Shot(Struct, frozen=True, kw_only=True):
     hide_banners: bool = False
     block_ads: bool = False
     block_hosts: tuple[str, ...] = ()
+    document: Document | None = None  # what its server answered
     locale: str = ""
     timezone: str = ""
     navigate_seconds: float = 20.0

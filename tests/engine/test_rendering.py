@@ -55,7 +55,10 @@ def test_auto_renders_a_shell_and_takes_what_the_browser_made() -> None:
     (answer,) = crawl.fetch("http://a/")
     assert answer.body.decode() == FULL
     assert answer.content_type == "text/html; charset=utf-8"
-    assert not crawl.browser.asked[0].pictures
+    (shot,) = crawl.browser.asked
+    assert not shot.pictures
+    assert shot.document is not None
+    assert shot.document.body.decode() == SHELL
 
 
 def test_auto_leaves_a_page_that_says_enough_as_it_is() -> None:

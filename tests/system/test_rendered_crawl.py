@@ -1,5 +1,6 @@
 """A crawl of a site that scripts make finds all of it, and a plain one starts no browser."""
 
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -33,7 +34,9 @@ def test_all_of_a_script_built_site_is_found_by_auto(tmp_path: Path) -> None:
             "crawl", site.url(""), "--render", "auto", "--screenshot-of", "*at=1*",
             "--delay", "0", "--ignore-robots", "--store", store, "--json",
         )  # fmt: skip
+        asked = Counter(path for path, _ in site.asked if path != "/made.js")
     assert run.json["pages"] == 15, run
+    assert set(asked.values()) == {1}, asked
     assert run.json["reasons"] == {"done": {"ok": 15}}
     titles = {line.split(",")[-1] for line in freki("pages", "--store", store).out.splitlines()}
     assert any("Page 14" in title for title in titles)
@@ -58,3 +61,12 @@ def test_a_plain_site_is_not_rendered_at_all(tmp_path: Path) -> None:
     assert not any("Mozilla" in agent for agent in agents)
     with closing(open_store(store)) as db:
         assert list(captures.renderings(db, captures.Wanted())) == []
+
+
+def test_a_crawl_uses_the_browser_that_is_named(tmp_path: Path) -> None:
+    run = freki(
+        "crawl", "http://127.0.0.1:9/", "--render", "auto", "--browser", tmp_path / "none",
+        "--store", tmp_path / "freki.db",
+    )  # fmt: skip
+    assert run.code == 5
+    assert f"{tmp_path / 'none'}: this is no program" in run.err

@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from freki.config import DEFAULT_AGENT
 from freki.fetch.browser.find import Found, find
@@ -38,7 +37,7 @@ def add_browser(parser: argparse.ArgumentParser) -> None:
 
 def found_by(arguments: argparse.Namespace) -> Found:
     """The browser of a command line; `BrowserMissing` where there is none."""
-    return find(arguments.browser, Path.home())
+    return find(arguments.browser)
 
 
 @asynccontextmanager

@@ -113,7 +113,7 @@ def _room(store: Path) -> Finding:
 
 
 def _browser() -> Finding:
-    found = all_of(Path.home())
+    found = all_of()
     missing = [name for name in ("PIL",) if find_spec(name) is None]
     if missing:
         return Finding("browser", "Pillow is missing", "pip install 'freki[browser]'")

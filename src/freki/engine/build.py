@@ -176,7 +176,7 @@ def _seen(
     wanted = Wanted(settings)
     if not wanted.anything:
         return []
-    find()
+    find(settings.fetching.browser)
 
     async def keep(claim: Claim, seen: Rendering | Unrendered) -> None:
         loop = asyncio.get_running_loop()

@@ -1,8 +1,9 @@
 """Pages through a browser: those that are empty without one, and those whose picture is wanted.
 
-HTTP comes first. What a browser made of a page takes the place of the answer's body, so links, text
-and exports are of the page that people see. Hosts are remembered: one whose pages are shells has
-all pages with scripts rendered, and one where a browser found nothing more is left in peace.
+HTTP comes first, and with its answer the browser begins, so the host is asked once. What a browser
+made of a page takes the place of the answer's body, so links, text and exports are of the page that
+people see. Hosts are remembered: one whose pages are shells has all pages with scripts rendered,
+and one where a browser found nothing more is left in peace.
 """
 
 from collections import OrderedDict
@@ -14,7 +15,7 @@ from freki.admit.scope import compile_patterns
 from freki.config import Settings
 from freki.extract.shell import content_of, has_scripts, is_shell
 from freki.messages import Claim, Failure, Response, Via
-from freki.pictures import Rendering, Shot, Unrendered
+from freki.pictures import Document, Rendering, Shot, Unrendered
 from freki.steps import Fetch, Middleware, Render
 from freki.url import split
 
@@ -98,7 +99,10 @@ def with_browser(
             if not must and not pictured:
                 return answer
             render = await browser()
-            seen = await render(Shot(url=answer.url, pictures=pictured, html=must))
+            document = Document(status=answer.status, headers=answer.headers, body=answer.body)
+            seen = await render(
+                Shot(url=answer.url, pictures=pictured, html=must, document=document)
+            )
             await keep(claim, seen)
             if not must or isinstance(seen, Unrendered):
                 return answer

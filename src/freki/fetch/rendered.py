@@ -98,7 +98,7 @@ class Browsers:
         from freki.fetch.egress import Egress  # noqa: PLC0415
 
         size, memory = pool.size_here()
-        terms = process.Terms(found=find(), agent=self._agent, memory=memory)
+        terms = process.Terms(found=find(self._settings.browser), agent=self._agent, memory=memory)
         egress = Egress(self._settings.allow_private, self._settings.allow_address)
         async with pool.pool(terms, size, egress) as render:
             self._render.set_result(render)

@@ -145,7 +145,7 @@ def settings_for(job: Job, terms: Terms) -> Settings:
     """What the caller chose, and over it what the operator did."""
     fetching = {
         "allow_private": terms.allow_private, "connections": CONNECTIONS, "workers": 1,
-        "drain": DRAIN,
+        "drain": DRAIN, "browser": terms.browser,
     }  # fmt: skip
     return config.settings(job.settings, {"fetching": fetching})
 

@@ -53,6 +53,7 @@ class WillBeSent(Struct, rename="camel", frozen=True):
 class Headed(Struct, frozen=True):
     """A request with its headers."""
 
+    url: str = ""
     headers: dict[str, str] = {}
 
 
@@ -61,6 +62,8 @@ class Paused(Struct, rename="camel", frozen=True):
 
     request_id: str = ""
     request: Headed = Headed()
+    resource_type: str = ""
+    frame_id: str = ""
 
 
 class ResponseReceived(Struct, rename="camel", frozen=True):

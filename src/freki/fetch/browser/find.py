@@ -1,6 +1,8 @@
 """Which browser of this machine: found where systems put it, or named by the user."""
 
 import os
+import pwd
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,7 +23,7 @@ _PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
 
-# What `playwright install` makes, under the home of whoever ran it; the newest first.
+# What `playwright install` makes, in our user's home; the newest first.
 _OF_PLAYWRIGHT = (
     ".cache/ms-playwright/chromium_headless_shell-*/chrome-*/*headless*shell",
     ".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
@@ -45,24 +47,25 @@ class Found(Struct, frozen=True):
         return "headless" in self.path.name
 
 
-def find(named: str = "", home: Path | None = None) -> Found:
+def find(named: str | None = None) -> Found:
     """The browser to use: the one that is named, or the best there is."""
     if named:
         path = Path(named)
         if not _is_program(path):
             raise BrowserMissing(f"{named}: this is no program; {INSTALL}")
         return Found(path)
-    for found in all_of(home):
+    for found in all_of():
         return found
     raise BrowserMissing(f"there is no browser on this machine; {INSTALL}")
 
 
-def all_of(home: Path | None = None) -> list[Found]:
+def all_of() -> list[Found]:
     """Every browser that is where browsers are, the best first."""
     paths = [Path(place) for place in _PLACES]
-    for pattern in _OF_PLAYWRIGHT if home is not None else ():
-        assert home is not None
-        paths += sorted(home.glob(pattern), reverse=True)
+    with suppress(KeyError, OSError):  # in a container we may be nobody that is known
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+        for pattern in _OF_PLAYWRIGHT:
+            paths += sorted(home.glob(pattern), reverse=True)
     return [Found(path) for path in paths if _is_program(path)]
 
 

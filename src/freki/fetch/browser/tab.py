@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from freki.fetch.browser import events, scripts
+from freki.fetch.browser.brought import Brought
 from freki.fetch.browser.cdp import Cdp, Gone, Refused
 from freki.messages import Reason
 from freki.pictures import FailedRequest, Shot, Viewport
@@ -84,7 +85,7 @@ class Tab:
         self._popups = 0
         self._console_events = 0
         self._world = 0
-        self._headers: tuple[tuple[str, str], ...] = ()
+        self._brought: Brought | None = None
         self._statuses: dict[str, tuple[int, str]] = {}  # by loader
         self._loop = asyncio.get_running_loop()
 
@@ -333,17 +334,14 @@ class Tab:
         ]
         self._cdp.send("Storage.setCookies", cookies=cookies, browserContextId=self.context)
 
-    def bring_headers(self, origin: str, headers: tuple[tuple[str, str], ...]) -> None:
-        """Headers go to the origin of the page only: they may be a secret between it and us."""
-        self._headers = headers
-        self.send("Fetch.enable", patterns=[{"urlPattern": f"{origin}/*"}])
+    def bring(self, shot: Shot) -> None:
+        """Headers and the answer that a visit brings along."""
+        self._brought = Brought(shot, self.target, self.send)
+        self._brought.begin()
 
     def _paused(self, params: Raw) -> None:
-        event = msgspec.json.decode(params, type=events.Paused)
-        own = {name.lower() for name, _ in self._headers}
-        kept = [pair for pair in event.request.headers.items() if pair[0].lower() not in own]
-        all_ = [{"name": name, "value": value} for name, value in (*kept, *self._headers)]
-        self.send("Fetch.continueRequest", requestId=event.request_id, headers=all_)
+        if self._brought is not None:
+            self._brought.paused(params)
 
 
 _HEARD: dict[str, Callable[[Tab, Raw], None]] = {

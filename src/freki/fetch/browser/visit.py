@@ -17,7 +17,6 @@ from freki.fetch.browser.photograph import Negative, NoElement, photograph
 from freki.fetch.browser.tab import SOON, Tab
 from freki.messages import Failure, Reason
 from freki.pictures import Phases, Rendering, Shot, Unrendered
-from freki.url import split
 
 # Milliseconds without a change after which a page stands still, and requests that do not count:
 # many pages keep one or two open, or send one every second.
@@ -170,8 +169,7 @@ def _prepare(tab: Tab, shot: Shot) -> None:
                                                   for name in (host, f"*.{host}")])  # fmt: skip
     if shot.cookies:
         tab.bring_cookies(shot)
-    if shot.headers:
-        tab.bring_headers(split(shot.url).origin, shot.headers)
+    tab.bring(shot)
 
 
 async def _navigate(tab: Tab, shot: Shot) -> bool:
