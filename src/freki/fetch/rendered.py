@@ -52,7 +52,8 @@ class Browsers:
         there: Callable[[], Awaitable[Render]] | None = None,
     ) -> None:
         self._there = there  # somebody else's, in place of our own
-        self._settings = settings
+        self._egress = settings.allow_private, settings.allow_address
+        self._program = settings.browser
         self._agent = agent
         self._wanted = asyncio.Event()
         self._render: asyncio.Future[Render] = asyncio.get_running_loop().create_future()
@@ -98,8 +99,7 @@ class Browsers:
         from freki.fetch.egress import Egress  # noqa: PLC0415
 
         size, memory = pool.size_here()
-        terms = process.Terms(found=find(self._settings.browser), agent=self._agent, memory=memory)
-        egress = Egress(self._settings.allow_private, self._settings.allow_address)
-        async with pool.pool(terms, size, egress) as render:
+        terms = process.Terms(found=find(self._program), agent=self._agent, memory=memory)
+        async with pool.pool(terms, size, Egress(*self._egress)) as render:
             self._render.set_result(render)
             await asyncio.Event().wait()
