@@ -1,10 +1,11 @@
 import gzip
+from itertools import takewhile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freki.fetch.body import MAX_HEADERS, Intake
+from freki.fetch.body import MAX_HEADERS, MAX_INTERIM, MAX_LINES, Intake
 from freki.messages import Failure, Reason, Response, Timings
 
 OK = [b"HTTP/1.1 200 OK\r\n"]
@@ -67,6 +68,27 @@ def test_bytes_beyond_ascii_are_kept_one_by_one() -> None:
 
 def test_more_headers_than_anybody_needs_are_left_out() -> None:
     assert len(headers(*(b"a: 1\r\n" for _ in range(MAX_HEADERS + 100)))) == MAX_HEADERS
+
+
+@pytest.mark.parametrize(
+    ("lines", "taken", "why"),
+    [
+        ([b"HTTP/1.1 102 Wait\r\n", b"\r\n"], 2 * MAX_INTERIM + 2, "interim answers"),
+        ([b"x-more: and more\r\n"], MAX_LINES, "header lines"),
+    ],
+)
+def test_a_flood_before_the_body_is_ended_soon(lines: list[bytes], taken: int, why: str) -> None:
+    made = Intake(1000)
+    flood = (line for _ in range(MAX_LINES + 1) for line in lines)
+    assert sum(1 for _ in takewhile(lambda line: made.header(line) is None, flood)) == taken
+    failure = made.failure(Reason.protocol, "", Timings(), 200)
+    assert failure.reason is Reason.too_large
+    assert why in failure.detail
+
+
+def test_endless_trailers_are_ended_soon() -> None:
+    made = intake(*OK, body=b"<p>")
+    assert [made.header(b"x: 1\r\n") for _ in range(MAX_LINES)][-1] == -1
 
 
 def test_trailers_are_not_mixed_with_headers() -> None:

@@ -3,8 +3,13 @@
 from freki.fetch.decode import Undecodable, beginning, decode
 from freki.messages import Failure, Reason, Response, Timings
 
-# libcurl stops at 300 KiB of headers by itself; this bounds what we keep of many small ones.
+# What we keep of many small headers; of more lines than that twice, nobody reads the page.
 MAX_HEADERS = 1000
+MAX_LINES = 2 * MAX_HEADERS
+
+# Answers before the real one; servers send one or two. libcurl stops at 300 KiB of headers by
+# itself, but handing us the 30,000 lines of a flood takes as long as 30 pages do.
+MAX_INTERIM = 50
 
 # Header values are bytes on the wire; RFC 9110 5.5 allows the upper half as opaque data.
 _HEADER_CODEC = "latin-1"
@@ -21,8 +26,8 @@ class Intake:
     """One answer. libcurl calls `header` per line and `write` per piece of the body."""
 
     __slots__ = (
-        "_lines", "_pieces", "_status_line", "_wanted", "enough", "limit", "size", "too_large",
-        "unwanted",
+        "_arrived", "_began", "_lines", "_pieces", "_status_line", "_wanted", "enough", "flood",
+        "limit", "size", "too_large", "unwanted",
     )  # fmt: skip
 
     def __init__(self, limit: int, wanted: tuple[str, ...] = ()) -> None:
@@ -32,22 +37,36 @@ class Intake:
         self.size = 0
         self._status_line = b""
         self._wanted = wanted
+        self._arrived = self._began = 0  # lines, and answers among them
+        self.flood = ""  # what there was too much of before the body
         self.too_large = False
         self.unwanted = ""  # the content type that nobody asked for
         self.enough = False  # all that was wanted is here, and we ended the transfer
 
-    def header(self, line: bytes) -> None:
+    def header(self, line: bytes) -> int | None:
         """A status line begins a new block: answers like 103 come before the real one.
 
-        What comes after the body is not mixed with what came before it: RFC 9110 6.5.1.
+        What comes after the body is not mixed with what came before it: RFC 9110 6.5.1. The
+        number -1 ends the transfer.
         """
+        self._arrived += 1
+        if self._arrived > MAX_LINES:
+            return self._flooded(f"more than {MAX_LINES} header lines")
         if self.size:
-            return
+            return None
         if line.startswith(b"HTTP/"):
+            self._began += 1
+            if self._began > MAX_INTERIM + 1:
+                return self._flooded(f"more than {MAX_INTERIM} interim answers")
             self._lines.clear()
             self._status_line = line
         elif len(self._lines) < MAX_HEADERS:
             self._lines.append(line)
+        return None
+
+    def _flooded(self, why: str) -> int:
+        self.flood = why
+        return -1
 
     def write(self, piece: bytes) -> int:
         """The number of bytes taken; fewer than offered ends the transfer."""
@@ -119,6 +138,8 @@ class Intake:
             reason, detail = Reason.not_wanted, f"content type {self.unwanted}"
         elif self.too_large:
             reason, detail = Reason.too_large, f"the body is larger than {self.limit} bytes"
+        elif self.flood:
+            reason, detail = Reason.too_large, self.flood
         return Failure(reason, detail, timings, status)
 
 
