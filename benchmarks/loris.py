@@ -3,9 +3,10 @@
     ./bench loris [--rounds 3] [--pages 200 60] [--write]
 
 Fifty hosts are crawled alone and beside five hundred that send a byte a second, or nothing, or
-interim answers without end, in turn. The log of the good hosts' server says how long their pages
-took, from the first request to the end of the last answer: the same pages each time. All start URLs
-are given at once, those of the bad hosts first, so that what it takes to open them is counted.
+interim answers without end, in turn. The logs of the servers say how long the pages of the good
+hosts took, the same pages each time: from the first request to any host, be it a bad one, to the
+end of the last good answer. All start URLs are given at once, those of the bad hosts first, so that
+what it takes to open them is counted.
 
 With a delay the pause between two requests is what the good hosts wait for; without one it is the
 machine. The bad hosts are served by a process of lowest priority: elsewhere it would be others'
@@ -94,7 +95,7 @@ def speed(case: Case, bad: int) -> float:
             seeds += [f"http://{address(host)}:{good_port}/" for host in range(GOOD)]
             (folder / "seeds.txt").write_text("\n".join(seeds))
             crawl(folder, case, journal)
-        return GOOD * case.pages / seconds(journal, GOOD * case.pages)
+        return speed_of(read(journal), read(folder / "bad.jsonl"), GOOD * case.pages)
 
 
 def crawl(folder: Path, case: Case, journal: Path) -> None:
@@ -115,15 +116,12 @@ def lines_of(journal: Path) -> int:
     return 0
 
 
-def seconds(journal: Path, expected: int) -> float:
-    pages = [access for access in read(journal) if is_page(access)]
+def speed_of(good: Sequence[Access], bad: Sequence[Access], expected: int) -> float:
+    pages = [access for access in good if access.status == 200 and access.path != "/robots.txt"]
     if len(pages) != expected:
         raise RuntimeError(f"{len(pages)} pages of good hosts were fetched, not {expected}")
-    return max(page.end for page in pages) - min(page.start for page in pages)
-
-
-def is_page(access: Access) -> bool:
-    return access.status == 200 and access.path != "/robots.txt"
+    began = min(access.start for access in [*good, *bad])
+    return expected / (max(page.end for page in pages) - began)
 
 
 @contextmanager
