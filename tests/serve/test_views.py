@@ -13,6 +13,7 @@ from freki import config
 from freki.ledger import crawls
 from freki.ledger.jobs import orders
 from freki.ledger.opened import ledger_of
+from freki.ledger.place import Place
 from freki.ledger.store import open_store
 from freki.ledger.terms import Terms as LedgerTerms
 from freki.messages import (
@@ -158,10 +159,10 @@ def hostile(api: Api, data: Path) -> tuple[httpx.Client, str]:
     """A service with one crawl, all texts of which came from an attacker."""
     client = api()
     where = begin(client, name=HOSTILE)
-    path = _store(data, where)
-    with closing(open_store(path)) as db:
-        crawl = crawls.begin(db, path.stem, ["https://a.example/"], config.settings(), 0.0)
-        ledger = ledger_of(db, str(path), crawl.id, LedgerTerms())
+    store, name = _store(data, where)
+    with closing(open_store(store)) as db:
+        crawl = crawls.begin(db, name, ["https://a.example/"], config.settings(), 0.0)
+        ledger = ledger_of(db, str(store), crawl.id, LedgerTerms())
         session = ledger.join(0.0)
         title = f"<title>{HOSTILE}</title>{HOSTILE}"
         _store_page(ledger, session, "https://a.example/", title, 2.0)
@@ -170,15 +171,13 @@ def hostile(api: Api, data: Path) -> tuple[httpx.Client, str]:
     return client, where
 
 
-def _store(data: Path, where: str) -> Path:
-    """The file of the crawl with this page."""
+def _store(data: Path, where: str) -> tuple[Place, str]:
+    """Where the crawl with this page is stored, and its name."""
     place = Terms(data=data).place
     with closing(place.desk()) as desk:
         job = orders.find(desk, where.rpartition("/")[2])
     assert job is not None
-    store = place.store_of(job.crawl)
-    assert isinstance(store, Path)
-    return store
+    return place.store_of(job.crawl), job.crawl
 
 
 def _store_page(ledger: Ledger, session: Session, url: str, body: str, at: float) -> None:
@@ -265,9 +264,9 @@ def test_the_pages_that_are_shown_are_sorted(sort: str, hostile: tuple[httpx.Cli
 def pictured(hostile: tuple[httpx.Client, str], data: Path) -> tuple[httpx.Client, str, list[str]]:
     """The same with two pictures of its page."""
     client, where = hostile
-    path = _store(data, where)
-    with closing(open_store(path)) as db:
-        crawl = crawls.find(db, path.stem)
+    store, name = _store(data, where)
+    with closing(open_store(store)) as db:
+        crawl = crawls.find(db, name)
         assert crawl is not None
         return client, where, store_change(db, crawl.id, HOSTILE)
 
@@ -292,9 +291,9 @@ def test_two_pictures_are_compared_as_the_command_does(
 def many(hostile: tuple[httpx.Client, str], data: Path) -> tuple[httpx.Client, str]:
     """The same with 300 pictures that look the same, every third of them blank."""
     client, where = hostile
-    path = _store(data, where)
-    with closing(open_store(path)) as db:
-        crawl = crawls.find(db, path.stem)
+    store, name = _store(data, where)
+    with closing(open_store(store)) as db:
+        crawl = crawls.find(db, name)
         assert crawl is not None
         store_many(db, crawl.id, 300)
     return client, where

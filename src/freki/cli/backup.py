@@ -4,7 +4,7 @@ from pathlib import Path
 
 from freki.cli.options import Parser
 from freki.cli.output import counted
-from freki.cli.serve import add_data
+from freki.cli.serve import add_place
 from freki.errors import BadInput
 from freki.ledger.jobs.folder import Folder, copy_database
 
@@ -30,7 +30,7 @@ def parser(command: str) -> Parser:
     """The options of `freki backup`."""
     made = Parser(command, "Copies the folder of a service, also while it runs.", EXAMPLES)
     made.add_argument("to", type=Path, metavar="FOLDER", help="where the copy goes")
-    add_data(made)
+    add_place(made, "data")
     return made
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from freki.cli.choose import natural
 from freki.cli.options import Parser
 from freki.cli.output import harmless
-from freki.cli.serve import add_data
+from freki.cli.serve import add_place
 from freki.errors import BadInput
 from freki.ledger.jobs import keys
 from freki.ledger.jobs.keys import Key, Quotas
@@ -26,7 +26,7 @@ MAX_NAME = 100
 
 def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
-    terms = Terms(data=arguments.data)
+    terms = Terms(data=arguments.data, store=arguments.store)
     terms.place.prepare()
     with closing(terms.place.desk()) as desk:
         {"add": _add, "list": _list, "revoke": _revoke}[arguments.action](desk, arguments)
@@ -38,7 +38,7 @@ def parser(command: str) -> Parser:
     made = Parser(command, "The keys that let callers into a service.", EXAMPLES)
     made.add_argument("action", choices=["add", "list", "revoke"])
     made.add_argument("key", nargs="?", metavar="NAME", help="a name for a new key, or a key's id")
-    add_data(made)
+    add_place(made, "data", "store")
     usual = Quotas()
     made.add_argument(
         "--scope",

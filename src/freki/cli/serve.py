@@ -22,6 +22,7 @@ EXAMPLES = """\
   freki serve                                      for this machine only
   freki serve --workers 4 --data service-data
   freki serve --host 0.0.0.0                       for others too, once there is a key
+  freki serve --store postgresql://freki@db/freki  on many machines
 
 It lets nobody on other machines in before there is a key, and reaches no private address.
 """
@@ -54,9 +55,11 @@ def parser(command: str) -> Parser:
     return made
 
 
-def add_data(made: argparse.ArgumentParser) -> None:
+def add_place(made: argparse.ArgumentParser, *names: str) -> None:
     """Where a service keeps everything; the same for every command."""
-    _add(made, next(field for field in structs.fields(Terms) if field.name == "data"))
+    for field in structs.fields(Terms):
+        if field.name in names:
+            _add(made, field)
 
 
 def _add(made: argparse.ArgumentParser, field: structs.FieldInfo) -> None:
@@ -104,7 +107,7 @@ def _terms(arguments: argparse.Namespace) -> Terms:
 
 
 def _supervise(terms: Terms, listener: supervisor.Listener | None) -> int:
-    where = supervisor.address(listener) if listener else f"jobs of {terms.data}"
+    where = supervisor.address(listener) if listener else f"jobs of {terms.place}"
 
     async def serve() -> None:
         await supervisor.Supervisor(terms, listener).run(

@@ -210,9 +210,9 @@ def _line(db: Database, row: Sequence[Any]) -> RenderingLine:
     )
 
 
-def picture(db: Database, digest: bytes) -> Picture | None:
-    """The picture with this SHA-256."""
-    row = db.execute(SQL["picture_data"], (digest,)).fetchone()
+def picture(db: Database, digest: bytes, crawl: int | None = None) -> Picture | None:
+    """The picture with this SHA-256, if it is one of that crawl."""
+    row = db.execute(SQL["picture_data"], {"digest": digest, "crawl": crawl}).fetchone()
     if row is None:
         return None
     data, format_, width, height = row

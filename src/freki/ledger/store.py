@@ -106,7 +106,7 @@ def open_store(place: Place, *, durability: str = ...) -> Database: ...
 def open_store(place: Place, *, durability: str = "process") -> Database:
     """A connection that may write; the store is created where there is none."""
     if isinstance(place, Address):
-        served: Database = _server().open_server(place, durability)
+        served: Database = on_server().open_server(place, durability)
         return served
     return _open_file(place, durability)
 
@@ -118,7 +118,7 @@ def open_existing(place: Place) -> Database: ...
 def open_existing(place: Place) -> Database:
     """A connection that may write, to a store that exists."""
     if isinstance(place, Address):
-        served: Database = _server().open_existing(place)
+        served: Database = on_server().open_existing(place)
         return served
     with _opening(str(place)):
         _refuse_nothing(place)
@@ -132,15 +132,15 @@ def read_store(place: Place) -> Database: ...
 def read_store(place: Place) -> Database:
     """A connection that cannot write, to a store that exists."""
     if isinstance(place, Address):
-        served: Database = _server().read_server(place)
+        served: Database = on_server().read_server(place)
         return served
     return _read_file(place)
 
 
-def _server() -> ModuleType:
+def on_server(module: str = "postgres.store") -> ModuleType:
     """What speaks to servers is there for those who asked for it."""
     try:
-        return import_module("freki.ledger.postgres.store")
+        return import_module(f"freki.ledger.{module}")
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise

@@ -66,15 +66,15 @@ class Story(Struct, frozen=True):
     more_links: bool
 
 
-def stories(db: Database, url: str) -> Iterator[Story]:
-    """The story of a URL in each run that knows it, the oldest first."""
-    rows = _rows(db, url)
+def stories(db: Database, url: str, crawl: str | None = None) -> Iterator[Story]:
+    """The story of a URL in each run that knows it, the oldest first; of one crawl, or of any."""
+    rows = _rows(db, url, crawl)
     mothers = _mothers(db, url, {row[0]: row[-1] for row in rows})
     for row in rows:
         yield _story(db, url, row, mothers[row[-1]])
 
 
-def alike(db: Database, url: str) -> list[str]:
+def alike(db: Database, url: str, crawl: str | None = None) -> list[str]:
     """Known URLs that differ from one in what people mistype: scheme, www, the last slash."""
     origin, path = split(url)
     scheme, _, host = origin.partition("://")
@@ -83,12 +83,13 @@ def alike(db: Database, url: str) -> list[str]:
     origins = [f"{kind}://{name}" for kind in (scheme, other) for name in (bare, f"www.{bare}")]
     paths = [path, path.rstrip("/") or "/", f"{path}/", path.partition("?")[0]]
     candidates = dict.fromkeys(place + way for place in origins for way in paths)
-    return [known for known in candidates if known != url and _rows(db, known)]
+    return [known for known in candidates if known != url and _rows(db, known, crawl)]
 
 
-def _rows(db: Database, url: str) -> list[tuple[Any, ...]]:
+def _rows(db: Database, url: str, crawl: str | None) -> list[tuple[Any, ...]]:
     origin, path = split(url)
-    return db.execute(SQL["rows"], (origin, fingerprint(path, secret_of(db)), path)).fetchall()
+    wanted = (origin, fingerprint(path, secret_of(db)), path, crawl)
+    return db.execute(SQL["rows"], wanted).fetchall()
 
 
 def _story(db: Database, url: str, row: tuple[Any, ...], mothers: list[Mother]) -> Story:
@@ -146,7 +147,8 @@ def _mothers(db: Database, url: str, ids: dict[int, int]) -> dict[int, list[Moth
     found: dict[int, list[Mother]] = {crawl: [] for crawl in ids.values()}
     open_ = set(found)
     find = links_to(url)
-    for page, packed in db.execute(SQL["links_of_pages"]) if ids else ():
+    crawls = msgspec.json.encode(sorted(found)).decode()
+    for page, packed in db.execute(SQL["links_of_pages"], (crawls,)) if ids else ():
         if page in ids or not (links := find(packed)):
             continue
         name, crawl = db.execute(SQL["page_of"], (page,)).fetchone() or ("", None)

@@ -7,12 +7,11 @@ caller: what is not theirs is not there.
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 
 from msgspec import Struct
 
-from freki.errors import StoreError, StoreUnreachable
+from freki.errors import StoreError
 from freki.ledger import crawls, read
 from freki.ledger import retry as retrying
 from freki.ledger.crawls import Crawl
@@ -22,10 +21,11 @@ from freki.ledger.jobs.events import Event
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Accepted, Hook, Job, Kind, Order, Refusal, Repeat
 from freki.ledger.jobs.shift import Colleague
-from freki.ledger.place import Place
-from freki.ledger.store import read_store
 from freki.serve.problems import Problem
 from freki.serve.terms import Terms
+
+# Seconds a request waits for a store that is not there: callers know to come again.
+PATIENCE = 0.5
 
 # Seconds for which it is remembered whether there is any key.
 KEYS_LOOKED_AT = 1.0
@@ -53,9 +53,9 @@ class Office:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.place = terms.place
-        self._desk = self.place.desk()
+        self._desk = self.place.desk(PATIENCE)
         # Streams look often and shall not make those wait who bring something.
-        self._watching = self.place.desk()
+        self._watching = self.place.desk(PATIENCE)
         self._has_key = (False, float("-inf"))
 
     def __repr__(self) -> str:
@@ -64,6 +64,7 @@ class Office:
     def close(self) -> None:
         self._desk.close()
         self._watching.close()
+        self.place.close()
 
     # Callers
 
@@ -172,16 +173,12 @@ class Office:
     @contextmanager
     def results(self, job: Job) -> Iterator[Results | None]:
         """The store of a job, or None as long as there is nothing in it."""
-        db = _opened(self.place.store_of(job.crawl))
-        if db is None:
-            yield None
-            return
-        with closing(db):
-            try:
-                crawl = crawls.find(db, job.crawl)
-                yield Results(db, crawl) if crawl is not None else None
-            except sqlite3.Error as error:
-                raise Problem("storage", type(error).__name__, retry_after=5) from error
+        try:
+            with self.place.reading(job.crawl) as db:
+                crawl = crawls.find(db, job.crawl) if db is not None else None
+                yield Results(db, crawl) if db is not None and crawl is not None else None
+        except (sqlite3.Error, StoreError) as error:
+            raise Problem("storage", type(error).__name__, retry_after=5) from error
 
     # Events
 
@@ -236,18 +233,6 @@ def changed(job: Job, given: dict[str, dict[str, object]]) -> dict[str, dict[str
     for part, fields in given.items():
         merged.setdefault(part, {}).update(fields)
     return merged
-
-
-def _opened(place: Place) -> Database | None:
-    """A store for reading, or None where nobody has made it, or finished making it."""
-    if isinstance(place, Path) and not place.exists():
-        return None
-    try:
-        return read_store(place)
-    except StoreUnreachable:
-        return None
-    except StoreError as error:
-        raise Problem("storage", type(error).__name__, retry_after=5) from error
 
 
 def _still_going(job: Job | None, before: Job) -> Job:

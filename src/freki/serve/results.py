@@ -209,7 +209,9 @@ def image(office: Office, job: Job, name: str) -> Response:
     if DIGEST.fullmatch(digest) is None:
         raise Problem("not_found")
     with office.results(job) as found:
-        picture = captures.picture(found.db, bytes.fromhex(digest)) if found else None
+        picture = None
+        if found is not None:
+            picture = captures.picture(found.db, bytes.fromhex(digest), found.crawl.id)
     if picture is None or picture.format != format_:
         raise Problem("not_found")
     kind = MEDIA_TYPES[picture.format]

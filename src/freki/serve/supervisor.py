@@ -11,8 +11,9 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 
-from freki.errors import BadInput
+from freki.errors import BadInput, StoreError
 from freki.ledger.jobs import shift
 from freki.serve import logs
 from freki.serve.part import as_line
@@ -103,11 +104,10 @@ class Supervisor:
         return child
 
     def _count(self, name: str) -> None:
-        desk = self._terms.place.desk()
-        try:
-            shift.count(desk, "", 0, {("worker_restarts", name.partition("-")[0]): 1}, desk.now())
-        finally:
-            desk.close()
+        """A store that is away is perhaps why it died, and no reason for us to."""
+        died: dict[tuple[str, str], float] = {("worker_restarts", name.partition("-")[0]): 1}
+        with suppress(StoreError), closing(self._terms.place.desk(patience=0.0)) as desk:
+            shift.count(desk, "", 0, died, desk.now())
 
     async def _let_all_end(self) -> None:
         """Workers give back what they have; whoever is late is ended."""

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from freki.errors import BadConfig
-from freki.ledger.jobs.folder import Folder
+from freki.ledger.jobs.choose import place_of
 from freki.ledger.jobs.place import Place
 
 PORT = 8300
@@ -31,6 +31,9 @@ class Terms(Struct, frozen=True):
     """How the service is run. Each is an option of `freki serve`."""
 
     data: Annotated[Path, Meta(description="where everything is kept")] = Path("freki-data")
+    store: Annotated[
+        str, Meta(description="keep everything on a server, as postgresql://USER@HOST/DATABASE")
+    ] = ""
     host: Annotated[str, Meta(description="the address to listen at")] = "127.0.0.1"
     port: Annotated[int, Meta(description="0 is any that is free")] = PORT
     workers: Annotated[int, Meta(description="processes that work on jobs")] = 2
@@ -52,9 +55,18 @@ class Terms(Struct, frozen=True):
     ] = 3_600.0
     quiet: Annotated[bool, Meta(description="log only what goes wrong")] = False
 
+    def __repr__(self) -> str:
+        """Without the password of the store."""
+        return f"<Terms of {self.place}>"
+
     @property
     def place(self) -> Place:
-        return Folder(self.data)
+        return place_of(self.store, self.data)
+
+    @property
+    def where(self) -> str:
+        """The option that names the place."""
+        return f"--store {self.place}" if self.store else f"--data {self.data}"
 
     @property
     def is_open(self) -> bool:
@@ -76,7 +88,7 @@ def refuse_open_door(terms: Terms, *, has_key: bool) -> None:
     if terms.is_open and not has_key:
         raise BadConfig(
             f"--host {terms.host} lets others call, and there is no key to tell who may; "
-            f"make one first: freki keys add NAME --data {terms.data}"
+            f"make one first: freki keys add NAME {terms.where}"
         )
 
 

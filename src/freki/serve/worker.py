@@ -11,6 +11,8 @@ from functools import partial
 from msgspec import structs
 
 from freki.engine.crawl import first_error
+from freki.errors import LeaseLost, StoreBusy, StoreUnreachable
+from freki.ledger.database import Conflict
 from freki.ledger.jobs import shift, upkeep
 from freki.ledger.jobs.orders import Job, Kind, Result, Wish
 from freki.ledger.jobs.place import Desk
@@ -139,8 +141,7 @@ class Workshop:
             result = await self._carries[job.kind](errand)
         except Exception as error:  # noqa: BLE001 - it ends this job, and no other
             logs.failure("job_fails", job=job.id)
-            first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
-            result = Result("failed", "crash", type(first).__name__)
+            result = gone_wrong(error)
         await asyncio.to_thread(self._close, job, ours, result)
         self._errands.pop(job.id, None)
         logs.event("job_ends", job=job.id, state=result.state, reason=result.reason)
@@ -170,6 +171,14 @@ class Workshop:
             _, late = await asyncio.wait(tasks, timeout=LAST_SECONDS)
             for task in late:
                 task.cancel()
+
+
+def gone_wrong(error: Exception) -> Result:
+    """What becomes of a job that broke off; that its store was away is no fault of its own."""
+    first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
+    if isinstance(first, StoreUnreachable | StoreBusy | Conflict | LeaseLost):
+        return Result("queued", went_wrong=True)
+    return Result("failed", "crash", type(first).__name__)
 
 
 def statistics(jobs: int) -> dict[str, float]:

@@ -131,6 +131,9 @@ def trim(desk: Desk, crawl: str) -> None:
 @again
 def due(desk: Desk, now: float, limit: int) -> list[Delivery]:
     """Messages to bring now; nobody else will try them for a while."""
+    with desk.reading() as db:
+        if db.execute(SQL["any_due"], (now,)).fetchone() is None:
+            return []
     with desk.writing() as db:
         found = [
             Delivery(*row) for row in db.execute(SQL["deliveries_due"], (now, limit)).fetchall()

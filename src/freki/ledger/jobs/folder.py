@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -19,7 +19,7 @@ from msgspec import Struct
 from freki.errors import NotAStore, StoreTooNew, StoreUnreachable
 from freki.ledger.jobs.place import CRAWL_NAME, refuse_foreign_name
 from freki.ledger.statements import script
-from freki.ledger.store import switch_to_wal, translated
+from freki.ledger.store import read_store, switch_to_wal, translated
 
 # "Frej" in ASCII: not a store of crawls, so that one is not taken for the other.
 APPLICATION_ID = 0x4672656A
@@ -55,8 +55,23 @@ class Folder(Struct, frozen=True):
         files = (store.with_name(store.name + end) for end in ("", "-wal", "-shm"))
         return [file for file in files if file.exists()]
 
+    @contextmanager
+    def reading(self, crawl: str) -> Iterator[sqlite3.Connection | None]:
+        try:
+            db = read_store(self.store_of(crawl))
+        except StoreUnreachable:
+            db = None
+        if db is None:
+            yield None
+            return
+        with closing(db):
+            yield db
+
     def desk(self, patience: float = 0.0) -> "Desk":
         return Desk(self)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
 
     def room(self) -> int:
         """Bytes that are left on the device."""

@@ -80,9 +80,15 @@ class Place(Protocol):
         """Where one crawl is stored."""
         ...
 
+    def reading(self, crawl: str) -> AbstractContextManager[Database | None]:
+        """The store of a crawl for who only reads; None where nobody has begun to make it."""
+        ...
+
     def room(self) -> int | None:
         """Bytes that are left on the device, where that can be known."""
         ...
+
+    def close(self) -> None: ...
 
 
 def again(act: Callable[Concatenate[Desk, P], T]) -> Callable[Concatenate[Desk, P], T]:

@@ -4,13 +4,12 @@ Its books are tables beside those of the crawls, and each job's crawl is a crawl
 """
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Final
-
-from msgspec import Struct
 
 from freki.errors import StoreError, StoreTooNew, StoreUnreachable
 from freki.ledger.database import Conflict, ConnectionLost, Database
@@ -18,9 +17,9 @@ from freki.ledger.jobs.folder import VERSION
 from freki.ledger.jobs.place import refuse_foreign_name
 from freki.ledger.place import Address
 from freki.ledger.postgres.dialect import schema
-from freki.ledger.postgres.link import PATIENCE, Line, Server
+from freki.ledger.postgres.link import PATIENCE, Line, Reader, Server
 from freki.ledger.postgres.remove import remove
-from freki.ledger.postgres.store import LOCK, open_server
+from freki.ledger.postgres.store import LOCK, open_server, read_server
 from freki.ledger.statements import statements
 
 OURS: Final = statements("postgres/jobs.sql")
@@ -28,17 +27,25 @@ OURS: Final = statements("postgres/jobs.sql")
 # Seconds for which our clock is counted on from the server's.
 TRUSTED = 10.0
 
+# Connections that are kept for reading.
+MOST_READERS = 8
+
 # Seconds between two looks at what became of a transaction whose end was not seen.
 PAUSE = 0.05
 
 
-class Served(Struct, frozen=True):
+class Served:
     """A service's books and crawls on a server."""
 
-    address: Address
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._readers: deque[Reader] = deque(maxlen=MOST_READERS)
 
     def __str__(self) -> str:
         return str(self.address)
+
+    def __repr__(self) -> str:
+        return f"<Served {self.address}>"
 
     def desk(self, patience: float = PATIENCE) -> "Desk":
         return Desk(self.address, patience)
@@ -46,6 +53,27 @@ class Served(Struct, frozen=True):
     def store_of(self, crawl: str) -> Address:
         refuse_foreign_name(crawl)
         return self.address
+
+    @contextmanager
+    def reading(self, crawl: str) -> Iterator[Database]:
+        """Connections are kept for whoever reads next: to make one costs more than to ask."""
+        refuse_foreign_name(crawl)
+        try:
+            reader = self._readers.pop()
+        except IndexError:
+            reader = read_server(self.address, patience=0.0)
+        try:
+            yield reader
+        finally:
+            if len(self._readers) < MOST_READERS and reader.rest():
+                self._readers.append(reader)
+            else:
+                reader.close()
+
+    def close(self) -> None:
+        """End the connections that are kept."""
+        while self._readers:
+            self._readers.pop().close()
 
     def room(self) -> None:
         """The server keeps an eye on its own."""

@@ -311,8 +311,16 @@ class Reader(Server):
     What is iterated comes in stretches, so that a store of any size is read in little memory.
     """
 
-    def __init__(self, address: Address) -> None:
-        super().__init__(address)
+    def __init__(self, address: Address, patience: float = PATIENCE) -> None:
+        super().__init__(address, patience=patience)
+
+    def rest(self) -> bool:
+        """Let go of the moment; the next question is the first of another one."""
+        try:
+            self._line.rollback()
+        except psycopg.Error:
+            return False
+        return not self._line.closed
 
     def _connect(self) -> Line:
         self._settings = READING.format(schema=self._address.schema)

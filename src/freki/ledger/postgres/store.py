@@ -5,7 +5,7 @@ from secrets import token_bytes
 from freki.errors import StoreError, StoreTooNew, StoreUnreachable
 from freki.ledger.place import Address
 from freki.ledger.postgres.dialect import schema
-from freki.ledger.postgres.link import Reader, Server
+from freki.ledger.postgres.link import PATIENCE, Reader, Server
 from freki.ledger.store import VERSION
 
 # What our statements need; older ones get no more mending from their makers either.
@@ -39,9 +39,9 @@ def open_existing(address: Address) -> Server:
     return open_server(address, "process")
 
 
-def read_server(address: Address) -> Reader:
+def read_server(address: Address, patience: float = PATIENCE) -> Reader:
     """A connection that cannot write, to a store that exists."""
-    reader = Reader(address)
+    reader = Reader(address, patience)
     try:
         _refuse_old(reader, address)
         _refuse_nothing(reader, address)

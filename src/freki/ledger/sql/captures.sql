@@ -13,7 +13,13 @@ ON CONFLICT (digest) DO NOTHING;
 SELECT id FROM picture WHERE digest = ?;
 
 -- name: picture_data
-SELECT data, format, width, height FROM picture WHERE digest = ?;
+SELECT data, format, width, height FROM picture
+WHERE digest = :digest AND (:crawl IS NULL
+  OR EXISTS (SELECT 1 FROM capture JOIN rendering ON rendering.id = capture.rendering
+             WHERE capture.picture = picture.id AND rendering.crawl = :crawl)
+  OR EXISTS (SELECT 1 FROM thumbnail JOIN capture ON capture.id = thumbnail.capture
+             JOIN rendering ON rendering.id = capture.rendering
+             WHERE thumbnail.picture = picture.id AND rendering.crawl = :crawl));
 
 -- name: capture_add
 INSERT INTO capture (rendering, viewport, tile, tiles, top, truncated, blank, phash, likeness, picture)

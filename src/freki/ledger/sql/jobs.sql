@@ -213,6 +213,9 @@ DELETE FROM event WHERE crawl = ?1 AND kind = 'progress' AND seq < (
 -- name: delivery_add
 INSERT INTO message (job, kind, url, secret, body, at, due) VALUES (?, ?, ?, ?, ?, ?, ?);
 
+-- name: any_due
+SELECT 1 FROM message WHERE due IS NOT NULL AND due <= ? LIMIT 1;
+
 -- name: deliveries_due
 SELECT id, job, kind, url, secret, body, at, attempts FROM message
 WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?;

@@ -58,7 +58,7 @@ def compared(request: Request, id: str, office: Books, visitor: Visitor) -> Resp
 def _picture(found: Results | None, digest: str) -> Picture:
     picture = None
     if found is not None and DIGEST.fullmatch(digest):
-        picture = captures.picture(found.db, bytes.fromhex(digest))
+        picture = captures.picture(found.db, bytes.fromhex(digest), found.crawl.id)
     if picture is None or picture.format == "pdf":
         raise Problem("not_found", "there is no such picture")
     return picture

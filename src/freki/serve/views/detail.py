@@ -53,7 +53,7 @@ def one_page(
         if found is None or line is None:
             return page(request, "missing.html", 404)
         contents = _contents(found, number, line)
-        known = list(stories(found.db, line.url))
+        known = list(stories(found.db, line.url, job.crawl))
         seen = list(captures.renderings_of(found.db, number))[-RENDERINGS:]
     return page(
         request, "page.html",
@@ -73,8 +73,8 @@ def explain(request: Request, id: str, office: Books, visitor: Visitor) -> Respo
         return page(request, "explain.html", 422, job=job, here="urls", url=wanted, story=None,
                     near=[], wrong=str(error))  # fmt: skip
     with office.results(job) as found:
-        known = list(stories(found.db, url)) if found else []
-        near = alike(found.db, url) if found and not known else []
+        known = list(stories(found.db, url, job.crawl)) if found else []
+        near = alike(found.db, url, job.crawl) if found and not known else []
     return page(
         request, "explain.html", 200 if known else 404,
         job=job, here="urls", url=url, story=known[-1] if known else None, near=near, wrong="",
