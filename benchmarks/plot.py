@@ -1,6 +1,7 @@
 """A picture of numbers, as an SVG that reads on light and dark pages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import log10
 from xml.sax.saxutils import escape
 
 ROW, BAR = 34, 20
@@ -35,3 +36,52 @@ def bars(title: str, values: Mapping[str, float]) -> str:
             f'<text x="{NAMES + length + 8:.1f}" y="{top + 15}">{value:,.0f}</text>',
         ]
     return "\n".join([*lines, "</svg>", ""])
+
+
+HIGH, LEFT, RIGHT, TOP, BELOW = 260, 60, 260, 40, 40
+LABEL = 18
+STROKES = ("ours", "ours dashed", "theirs")
+
+
+def curves(title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Values over sizes; sizes by their logarithm, values from zero."""
+    points = [point for line in lines.values() for point in line]
+    least, most = (log10(pick(size for size, _ in points)) for pick in (min, max))
+    highest = max(value for _, value in points) * 1.1
+
+    def across(size: float) -> float:
+        return LEFT + WIDTH * (log10(size) - least) / ((most - least) or 1.0)
+
+    def up(value: float) -> float:
+        return TOP + HIGH * (1 - value / highest)
+
+    width, height = LEFT + WIDTH + RIGHT, TOP + HIGH + BELOW
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">',
+        f"<style>{STYLE}{LINES}</style>",
+        f'<text class="title" x="{LEFT}" y="20">{escape(title)}</text>',
+        f'<path class="axis" d="M{LEFT},{TOP} V{TOP + HIGH} H{LEFT + WIDTH}"/>',
+    ]
+    for size in sorted({size for size, _ in points}):
+        place = f'x="{across(size):.1f}" y="{TOP + HIGH + 22}"'
+        parts.append(f'<text {place} text-anchor="middle">{size:,.0f}</text>')
+    for line, kind in zip(lines.values(), STROKES, strict=False):
+        way = " L".join(f"{across(size):.1f},{up(value):.1f}" for size, value in line)
+        parts.append(f'<path class="line {kind}" d="M{way}"/>')
+    free = 0.0  # below the label before
+    for name, line in sorted(lines.items(), key=lambda each: -each[1][-1][1]):
+        value = line[-1][1]
+        place = max(up(value) + 5, free)
+        free = place + LABEL
+        label = escape(f"{name} {value:.1f}")
+        parts.append(f'<text x="{LEFT + WIDTH + 8}" y="{place:.1f}">{label}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+LINES = """
+.line { fill: none; stroke-width: 2; stroke: #2f6f4f; } .axis { fill: none; stroke: #a8b3bd; }
+.line.theirs { stroke: #a8b3bd; } .dashed { stroke-dasharray: 6 4; }
+@media (prefers-color-scheme: dark) {
+  .line { stroke: #5fb58a; } .line.theirs { stroke: #57606a; }
+}
+"""

@@ -18,10 +18,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from itertools import count
+from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
+from typing import NamedTuple
 
+from benchmarks.plot import curves
 from benchmarks.servers import Site, served
 from tests.postgres import PostgresServer, running_server
 
@@ -37,16 +39,12 @@ from freki.steps import Session
 
 HERE = Path(__file__).parent
 
-# As a server of a small machine is set up; the tests' own saves on syncing, and so do we not.
-SETTINGS = """
-fsync = on
-shared_buffers = 1GB
-max_wal_size = 4GB
-checkpoint_timeout = 15min
-"""
+# As deploy/ recommends; the tests' own saves on syncing, and so do we not.
+SETTINGS = (HERE.parent / "deploy" / "postgresql.conf").read_text("utf-8") + "fsync = on\n"
+PAGE = HERE.parent / "docs" / "scale.md"
+PICTURE = PAGE.with_name("scale-known.svg")
 ROUNDS = 3
 TICKS = os.sysconf("SC_CLK_TCK")
-MARK = "<!-- benchmarks/postgres.py writes below this line -->\n"
 
 
 def main() -> None:
@@ -59,20 +57,27 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--write", action="store_true")
     words = parser.parse_args()
-    with running_server(SETTINGS) as server:
-        parts = []
-        if words.what in ("cost", "all"):
-            parts.append(cost(server, words.site, words.start, words.pages))
-        if words.what in ("known", "all"):
-            parts.append(known(server, words.most))
-        if words.what in ("claims", "all"):
-            parts.append(claims(server, words.hosts))
-    text = "\n\n".join("\n".join(lines) for lines in parts)
-    print(text)
-    if words.write:
-        page = HERE.parent / "docs" / "scale.md"
-        before, mark, _ = page.read_text("utf-8").partition(MARK)
-        page.write_text(f"{before}{mark}\n{text}\n", "utf-8")
+    parts = {
+        "cost": lambda server: cost(server, words.site, words.start, words.pages),
+        "known": lambda server: known(server, words.most),
+        "claims": lambda server: claims(server, words.hosts),
+    }
+    for name, part in parts.items():
+        if words.what in (name, "all"):
+            with running_server(SETTINGS) as server:
+                text = "\n".join(part(server))
+            print(text, flush=True)
+            if words.write:
+                write(name, text)
+
+
+def write(part: str, text: str) -> None:
+    """Put it into the documentation, in place of what was there."""
+    begin, end = f"<!-- ./bench postgres {part} -->\n", f"<!-- end of {part} -->\n"
+    head, _, rest = PAGE.read_text("utf-8").partition(begin)
+    _, found, tail = rest.partition(end)
+    assert found, f"{PAGE.name} has no place for {part}"
+    PAGE.write_text(f"{head}{begin}\n{text}\n\n{end}{tail}", "utf-8")
 
 
 # --- CPU per page ---
@@ -138,54 +143,101 @@ def cpu_of(server: PostgresServer) -> float:
 
 
 def known(server: PostgresServer, most: int) -> list[str]:
-    """New URLs a second while the store grows; every second link is known.
+    """Links a second as a store grows, host by host, of which most are known already.
 
     CPU is counted beside the clock, since a machine that is not alone has another speed each time.
     """
     place = server.store()
-    lines = [
-        "| known URLs | new URLs/s | links/s | CPU per link | of it the server | bytes per URL |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows: list[Adding] = []
     with session(place, Terms()) as (ledger, joined):
-        dice, numbers, added = random.Random(1), count(), 0
-        for step in (size for size in SIZES if size <= most):
-            while added < step * 0.9:
-                added += batch(ledger, joined, dice, numbers, added)
-            began, before = time.monotonic(), added
-            own, theirs = time.process_time(), cpu_of(server)
-            while added < step:
-                added += batch(ledger, joined, dice, numbers, added)
-            seconds, new = time.monotonic() - began, added - before
-            server_cpu = (cpu_of(server) - theirs) / new / 2 * 1e6
-            cpu = (time.process_time() - own) / new / 2 * 1e6 + server_cpu
-            size = server.ask("SELECT pg_total_relation_size('freki.url')", database=path_of(place))
-            lines.append(
-                f"| {step:,} | {new / seconds:,.0f} | {2 * new / seconds:,.0f} "
-                f"| {cpu:,.1f} µs | {server_cpu:,.1f} µs | {int(str(size[0])) / added:,.0f} |"
-            )
-            print(lines[-1], file=sys.stderr, flush=True)
+        pages = 0
+        for size in (size for size in SIZES if size <= most):
+            for found in in_commits(new_urls(pages, size // HOSTS)):
+                ledger.commit(joined, Batch(0.0, discoveries=found))
+            pages = size // HOSTS
+            one = adding(server, place, size, ledger, joined)
+            with session(place, Terms(), again=True) as (later, joined_later):
+                other = adding(server, place, size, later, joined_later)
+            rows += [one, other]
+            print(*rows[-2:], sep="\n", file=sys.stderr, flush=True)
+    filtered, asked = rows[::2], rows[1::2]
+    lines = [HEAD, "|---" * HEAD.count("| ") + "|"]
+    for one, other in zip(filtered, asked, strict=True):
+        lines.append(
+            f"| {one.known:,} | {one.rate:,.0f} | {one.rate / filtered[0].rate:.2f} "
+            f"| {one.cpu:.1f} µs | {one.server_cpu:.1f} µs "
+            f"| {other.rate:,.0f} | {other.cpu:.1f} µs | {one.bytes:.0f} |"
+        )
+    picture = {
+        "a worker from the beginning": [(one.known, one.cpu) for one in filtered],
+        "a worker that came later": [(other.known, other.cpu) for other in asked],
+        "of it the server": [(one.known, one.server_cpu) for one in filtered],
+    }
+    PICTURE.write_text(curves("CPU in µs for a link, by known URLs", picture), "utf-8")
     return lines
 
 
-BATCH = 2000
+HEAD = (
+    "| known URLs | links/s | … against the first | CPU per link | of it the server "
+    "| links/s of who came later | its CPU per link | bytes per URL |"
+)
+
+
+class Adding(NamedTuple):
+    """What links cost when so many URLs are known; CPU in µs a link."""
+
+    known: int
+    rate: float
+    cpu: float
+    server_cpu: float
+    bytes: float
+
+
+# Links of a commit (those of a hundred pages), and how many are timed at each size.
+CHUNK = 5000
+TIMED = 250_000
+DUPLICATES = 0.6
 SIZES = (1_000_000, 2_000_000, 5_000_000, 10_000_000, 100_000_000)
+HOSTS = 1000
 
 
-def batch(
-    ledger: SqliteLedger, joined: Session, dice: random.Random, numbers: Iterator[int], known_: int
-) -> int:
-    """One commit of links: as many new ones as known ones, of hosts as sites have them."""
-    new = [url(number) for number in (next(numbers) for _ in range(BATCH))]
-    old = [url(dice.randrange(known_)) for _ in range(BATCH)] if known_ else []
-    found = [Discovery(each, 3, 3) for each in new + old]
-    ledger.commit(joined, Batch(0.0, discoveries=found))
-    return len(new)
+def adding(
+    server: PostgresServer, place: Place, known_: int, ledger: SqliteLedger, joined: Session
+) -> Adding:
+    dice = random.Random(joined.id)
+    seconds = own = theirs = 0.0
+    for found in in_commits(links(known_ // HOSTS, dice)):
+        began, own_before, theirs_before = time.monotonic(), time.process_time(), cpu_of(server)
+        ledger.commit(joined, Batch(0.0, discoveries=found))
+        seconds += time.monotonic() - began
+        own += time.process_time() - own_before
+        theirs += cpu_of(server) - theirs_before
+    database = path_of(place)
+    (size,) = server.ask("SELECT pg_total_relation_size('freki.url')", database=database)
+    (rows,) = server.ask("SELECT count(*) FROM freki.url", database=database)
+    cpu, server_cpu = (own + theirs) / TIMED * 1e6, theirs / TIMED * 1e6
+    return Adding(known_, TIMED / seconds, cpu, server_cpu, int(str(size)) / int(str(rows)))
 
 
-def url(number: int) -> str:
-    host = number * 2654435761 % 50_000  # neighbours are of different hosts
-    return f"https://www.host-{host}.example/archive/section-{number % 97}/article-{number}.html"
+def new_urls(begin: int, end: int) -> Iterator[str]:
+    """The pages of all hosts from one number to another, host by host."""
+    return (url(host, page) for host in range(HOSTS) for page in range(begin, end))
+
+
+def links(pages: int, dice: random.Random) -> Iterator[str]:
+    """What pages link to, host by host: most of it is known."""
+    for number in range(TIMED):
+        there = url(number * HOSTS // TIMED, dice.randrange(pages))
+        yield there if dice.random() < DUPLICATES else f"{there}?{dice.getrandbits(40)}"
+
+
+def in_commits(urls: Iterator[str]) -> Iterator[list[Discovery]]:
+    while some := list(islice(urls, CHUNK)):
+        yield [Discovery(each, 3, 3) for each in some]
+
+
+def url(host: int, page: int) -> str:
+    return f"https://www.host-{host}.example/documents/{page % 20:04}/some-words-{page:06}.html"
 
 
 # --- many hosts ---
@@ -225,9 +277,12 @@ def claims_of(ledger: SqliteLedger, joined: Session, size: int, hosts: int) -> s
 
 
 @contextmanager
-def session(place: Place, terms: Terms) -> Iterator[tuple[SqliteLedger, Session]]:
+def session(
+    place: Place, terms: Terms, *, again: bool = False
+) -> Iterator[tuple[SqliteLedger, Session]]:
     with closing(open_store(place)) as db:
-        crawl_ = crawls.begin(db, "benchmark", [], Settings(), 0.0)
+        crawl_ = crawls.newest(db) if again else None
+        crawl_ = crawl_ or crawls.begin(db, "benchmark", [], Settings(), 0.0)
         ledger = ledger_of(db, str(place), crawl_.id, terms)
         joined = ledger.join(0.0)
         yield ledger, joined

@@ -69,3 +69,46 @@ def test_who_reads_sees_one_moment_and_cannot_write(postgres: PostgresServer) ->
         reader.execute("DELETE FROM secret").fetchone()
     writer.close()
     reader.close()
+
+
+def test_what_is_put_off_comes_in_its_order(postgres: PostgresServer) -> None:
+    server = open_server(postgres.schema(), "process")
+    server.execute("BEGIN IMMEDIATE")
+    server.later("INSERT INTO secret VALUES ('x', ?)", (b"x",))
+    server.later("UPDATE secret SET value = ? WHERE name = 'x'", (b"y",))
+    first, second = server.together(
+        [("SELECT value FROM secret WHERE name = ?", ("x",)), ("SELECT 1", ())]
+    )
+    assert (first.fetchone(), second.fetchone()) == ((b"y",), (1,))
+    server.later("DELETE FROM secret WHERE name = 'x'")
+    server.execute("COMMIT")
+    assert not server.in_transaction
+    assert server.execute("SELECT 1 FROM secret WHERE name = 'x'").fetchone() is None
+    server.close()
+
+
+def test_what_is_put_off_is_undone_with_the_rest(postgres: PostgresServer) -> None:
+    server = open_server(postgres.schema(), "process")
+    for wrong in ("SELECT 1 / 0", ""):
+        server.execute("BEGIN IMMEDIATE")
+        server.later("INSERT INTO secret VALUES ('x', ?)", (b"x",))
+        if wrong:
+            with pytest.raises(StoreError, match="division by zero"):
+                server.together([(wrong, ()), ("SELECT 2", ())])
+        assert server.in_transaction
+        server.execute("ROLLBACK")
+        assert not server.in_transaction
+        assert server.execute("SELECT 1 FROM secret WHERE name = 'x'").fetchone() is None
+    server.close()
+
+
+def test_what_was_put_off_outlives_a_lost_connection(postgres: PostgresServer) -> None:
+    server = open_server(postgres.schema(), "process")
+    (pid,) = server.execute("SELECT pg_backend_pid()").fetchone()
+    server.execute("BEGIN IMMEDIATE")
+    postgres.ask("SELECT pg_terminate_backend(%s, 5000)", pid)
+    server.later("INSERT INTO secret VALUES ('x', ?)", (b"x",))
+    assert server.execute("SELECT value FROM secret WHERE name = 'x'").fetchone() == (b"x",)
+    server.execute("COMMIT")
+    assert server.execute("SELECT value FROM secret WHERE name = 'x'").fetchone() == (b"x",)
+    server.close()

@@ -17,7 +17,8 @@ from freki.ledger.jobs.folder import VERSION
 from freki.ledger.jobs.place import refuse_foreign_name
 from freki.ledger.place import Address
 from freki.ledger.postgres.dialect import schema
-from freki.ledger.postgres.link import PATIENCE, Line, Reader, Server
+from freki.ledger.postgres.link import PATIENCE, Line, Server
+from freki.ledger.postgres.reader import Reader
 from freki.ledger.postgres.remove import remove
 from freki.ledger.postgres.store import LOCK, open_server, read_server
 from freki.ledger.statements import statements

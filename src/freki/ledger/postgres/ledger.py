@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from freki.errors import LeaseLost
 from freki.ledger.alive import surely_dead
@@ -32,6 +32,8 @@ from freki.steps import Session, Work
 MOST_CONFLICTS = 20
 
 T = TypeVar("T")
+
+Asked = tuple[str, Any]  # a statement with what is sent with it
 
 
 class PostgresLedger(SqliteLedger):
@@ -133,14 +135,14 @@ class PostgresLedger(SqliteLedger):
     def _settle(self) -> None:
         """What others may wait for comes last, in the order in which all lock it."""
         if gains := {host: count for host, count in sorted(self._gains.items()) if count}:
-            self._db.execute(OURS["hosts_lock"], ([*gains],))
-            self._db.execute(OURS["hosts_gain"], ([*gains], [*gains.values()]))
+            self._server.later(OURS["hosts_lock"], ([*gains],))
+            self._server.later(OURS["hosts_gain"], ([*gains], [*gains.values()]))
         changes = [(*place, change) for place, change in self._changes.items() if change]
         if changes:
             states, reasons, counts = zip(*changes, strict=True)
             part = self._session.id if self._session else 0  # as long as it is there
             row = (self._crawl, part, list(states), list(reasons), list(counts))
-            self._db.execute(OURS["tally_change"], row)
+            self._server.later(OURS["tally_change"], row)
 
     def _count(self, changes: Tally) -> None:
         for place, change in changes.items():  # not `update`: it is slow for a few
@@ -150,12 +152,15 @@ class PostgresLedger(SqliteLedger):
         self._gains[host] += count
 
     def _note_wire(self, session: Session, wire_bytes: int) -> None:
-        self._db.execute(OURS["wire_note"], (wire_bytes, session.id))
+        self._server.later(OURS["wire_note"], (wire_bytes, session.id))
 
     # Sessions
 
-    def _hold(self, session: Session, how: str = "hold") -> None:
-        row = self._db.execute(OURS[how], (session.id,)).fetchone()
+    def _hold(self, session: Session) -> None:
+        self._know(session, self._db.execute(OURS["hold"], (session.id,)).fetchone())
+
+    def _know(self, session: Session, row: tuple[int] | None) -> None:
+        """A session is ours that is there, and counted all our transactions."""
         if row is None:
             raise LeaseLost(f"session {session.id} was taken over by another worker")
         self._next_serial = row[0]
@@ -196,18 +201,11 @@ class PostgresLedger(SqliteLedger):
         full: Sequence[int],
     ) -> Work:
         with self._writing():
-            self._hold(session, "hold_durably" if self._terms.exclusive else "hold")
-            self._rest(refill)
-            if self._terms.max_pages is not None:
-                self._db.execute(OURS["limit_lock"], (self._crawl,))
-            waiting, leased, stored = self._db.execute(SQL["counts"], (self._crawl,)).fetchone()
+            (waiting, leased, stored), held, free = self._look(session, now, hosts, refill, full)
             room = self._room(leased + stored)
-            candidates = self._hosts_of(session, refill)
-            if room > 0 and hosts > 0:
-                in_hand = [*full, *(row[0] for row in candidates)]
-                due = (self._crawl, now, hosts, in_hand)
-                candidates += self._db.execute(OURS["hosts_free"], due).fetchall()
-            work = self._take_all(session, now, candidates, room)
+            work = self._take_all(session, now, [*held, *(free if room > 0 else ())], room)
+            if self._terms.exclusive and {row[0] for row in free} & {one.host for one in work}:
+                self._server.later(OURS["durably"])
             taken = sum(len(of_host.claims) for of_host in work)
             room -= taken
             self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
@@ -215,18 +213,33 @@ class PostgresLedger(SqliteLedger):
             next_due = self._next_due(full) if room > 0 and len(work) < max(hosts, 1) else None
         return Work(work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0)
 
+    def _look(
+        self,
+        session: Session,
+        now: float,
+        hosts: int,
+        refill: Sequence[HostRest],
+        full: Sequence[int],
+    ) -> tuple[tuple[int, int, int], list[HostRow], list[HostRow]]:
+        """What is in which state, the hosts to refill that are still ours, and others to take."""
+        ids = [rest.host for rest in refill]
+        asked: list[Asked] = [(OURS["hold"], (session.id,)), *_rests(refill)]
+        if self._terms.max_pages is not None:
+            asked.append((OURS["limit_lock"], (self._crawl,)))
+        owner = session.id if self._terms.exclusive else None
+        asked += [
+            (SQL["counts"], (self._crawl,)),
+            (OURS["hosts_of"], (ids, owner)),
+            (OURS["hosts_free"], (self._crawl, now, hosts, [*full, *ids])),
+        ]
+        held, *_, counts, ours, free = self._server.together(asked)
+        self._know(session, held.fetchone())
+        rows = {row[0]: row for row in ours.fetchall()}
+        return counts.fetchone(), [rows[id_] for id_ in ids if id_ in rows], free.fetchall()
+
     def _next_due(self, full: Sequence[int]) -> float | None:
         row = self._db.execute(OURS["due_next"], (self._crawl, list(full))).fetchone()
         return row[0] if row else None
-
-    def _hosts_of(self, session: Session, refill: Sequence[HostRest]) -> list[HostRow]:
-        """The hosts to refill that are still ours, in the order in which they were named."""
-        if not refill:
-            return []
-        owner = session.id if self._terms.exclusive else None
-        ids = [rest.host for rest in refill]
-        rows = {row[0]: row for row in self._db.execute(OURS["hosts_of"], (sorted(ids), owner))}
-        return [rows[id_] for id_ in ids if id_ in rows]
 
     def _take_all(
         self, session: Session, now: float, hosts: list[HostRow], room: float
@@ -259,18 +272,16 @@ class PostgresLedger(SqliteLedger):
             # A shared host goes to the end of the line, so that all get their turn.
             owner, turn = (session.id, None) if self._terms.exclusive else (None, now)
             counts = [len(claims[host[0]]) for host in taken]
-            self._db.execute(OURS["hosts_take"], (owner, turn, [host[0] for host in taken], counts))
+            taken_ids = [host[0] for host in taken]
+            self._server.later(OURS["hosts_take"], (owner, turn, taken_ids, counts))
         self._let_go([host for host in wanted if host[0][0] not in claims], now, room)
         return [_work(host, claims[host[0]]) for host in taken]
 
     def _lease(
         self, session: Session, now: float, quotas: dict[int, tuple[str, int]]
     ) -> dict[int, list[Claim]]:
-        given = ([*quotas], [quota for _, quota in quotas.values()], now)
-        rows = self._db.execute(OURS["urls_of"], given).fetchall()
-        if not rows:
-            return {}
-        self._db.execute(OURS["urls_lease"], (session.id, [row[1] for row in rows]))
+        given = ([*quotas], [quota for _, quota in quotas.values()], now, session.id)
+        rows = self._db.execute(OURS["urls_take"], given).fetchall()
         claims: dict[int, list[Claim]] = {}
         for host, url, path, depth, attempts, hops, via, request in rows:
             claim = Claim(url, host, quotas[host][0] + path, depth, attempts + 1, hops, via)
@@ -280,23 +291,14 @@ class PostgresLedger(SqliteLedger):
     def _let_go(self, hosts: Sequence[tuple[HostRow, int]], now: float, room: float) -> None:
         if not hosts:
             return
-        ids = [host[0] for host, _ in hosts]
-        first = dict(self._db.execute(OURS["first_dues"], (ids,)).fetchall())
+        # None: when the first of its URLs is due.
         soon = now + FULL_SECONDS if room > 0 else 0.0
-        dues = [(first.get(host[0]) or 0.0) if quota else soon for host, quota in hosts]
-        self._db.execute(OURS["hosts_leave"], (ids, dues))
+        dues = [None if quota else soon for _, quota in hosts]
+        self._server.later(OURS["hosts_leave"], ([host[0] for host, _ in hosts], dues))
 
     def _rest(self, rests: Sequence[HostRest]) -> None:
-        if rests:
-            ordered = sorted(rests, key=lambda rest: rest.host)
-            columns = zip(
-                *((rest.host, rest.next_at, rest.delay, rest.failures) for rest in ordered),
-                strict=True,
-            )
-            hosts, *others = map(list, columns)
-            if len(hosts) > 1:
-                self._db.execute(OURS["hosts_lock"], (hosts,))
-            self._db.execute(OURS["rest_all"], (hosts, *others))
+        for statement, given in _rests(rests):
+            self._server.later(statement, given)
 
     # Commits
 
@@ -342,6 +344,17 @@ class PostgresLedger(SqliteLedger):
             ordered = [origin for origin in origins if origin in missing]
             self._db.execute(OURS["hosts_add"], (self._crawl, ordered))
             sieve.fetch_hosts(missing)
+
+
+def _rests(rests: Sequence[HostRest]) -> list[Asked]:
+    """What makes hosts rest."""
+    if not rests:
+        return []
+    ordered = sorted(rests, key=lambda rest: rest.host)
+    columns = ((rest.host, rest.next_at, rest.delay, rest.failures) for rest in ordered)
+    hosts, *others = map(list, zip(*columns, strict=True))
+    locked = [(OURS["hosts_lock"], (hosts,))] if len(hosts) > 1 else []
+    return [*locked, (OURS["rest_all"], (hosts, *others))]
 
 
 def _work(host: HostRow, claims: list[Claim]) -> HostWork:

@@ -51,9 +51,6 @@ QUICK = 0.1
 
 _DATE: Final = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
-# Rows that a reader fetches at once.
-STRETCH = 100
-
 # A user's address may say otherwise. A server that is gone is noticed also while nothing is sent.
 DEFAULTS: Final = {
     "application_name": "freki",
@@ -78,11 +75,6 @@ SET jit TO off
 WORKING: Final = """
 SET statement_timeout TO '60s';
 SET idle_in_transaction_session_timeout TO '5s'
-"""
-READING: Final = """
-SET search_path TO {schema};
-SET default_transaction_read_only TO on;
-SET jit TO off
 """
 
 T = TypeVar("T")
@@ -140,6 +132,7 @@ class Server:
         )
         self._is_workers = False
         self._started = 0.0
+        self._ahead: list[tuple[str, Any]] = []  # goes with what is sent next
         self._line = self._connect()
 
     def __repr__(self) -> str:
@@ -147,6 +140,9 @@ class Server:
 
     @property
     def in_transaction(self) -> bool:
+        return bool(self._ahead) or self._has_begun()
+
+    def _has_begun(self) -> bool:
         status = self._line.info.transaction_status
         return status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 
@@ -156,16 +152,46 @@ class Server:
         return self._line.info.server_version
 
     def execute(self, statement: str, parameters: Any = (), /) -> Any:
-        text, given = self.spelt_out(statement, parameters)
-        return self._try(lambda: self._line.execute(text, given))
+        if statement == "ROLLBACK":
+            self._ahead.clear()
+            if not self._has_begun():
+                return None
+        self.later(statement, parameters)
+        # A transaction begins with its first statement: each way to the server takes its time.
+        return None if statement.startswith("BEGIN") else self._send()[-1]
+
+    def later(self, statement: str, parameters: Any = (), /) -> None:
+        """A statement whose answer nobody waits for: it goes with the next one."""
+        self._ahead.append(self.spelt_out(statement, parameters))
+
+    def together(self, asked: Sequence[tuple[str, Any]]) -> list[Any]:
+        """Statements one after the other, in one way to the server and back."""
+        for statement, parameters in asked:
+            self.later(statement, parameters)
+        return self._send()[-len(asked) :]
+
+    def _send(self) -> list[Any]:
+        asked, self._ahead = self._ahead, []
+        answers: list[Any] = self._try(lambda: self._sent(asked))
+        return answers
+
+    def _sent(self, asked: Sequence[tuple[str, Any]]) -> list[Any]:
+        if len(asked) == 1:
+            return [self._line.execute(*asked[0])]
+        with self._line.pipeline():
+            return [self._line.execute(*each) for each in asked]
 
     def run(self, text: str) -> Any:
         """Statements in PostgreSQL's own words, without parameters."""
+        if self._ahead:
+            self._send()
         return self._try(lambda: self._line.execute(text.encode(), prepare=False))
 
     def executemany(self, statement: str, parameters: Iterable[Any], /) -> Any:
         text, arrange, _ = translated(statement)
         given = [arrange(row) for row in parameters]
+        if given and self._ahead:
+            self._send()
         return self._try(lambda: self._many(text, given))
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
@@ -226,7 +252,7 @@ class Server:
         return cursor
 
     def _try(self, act: Any) -> Any:
-        began = self.in_transaction
+        began = self._has_begun()
         with self._in_our_words():
             try:
                 return act()
@@ -303,83 +329,3 @@ class Server:
         if password := self._address.password:
             said = said.replace(password, "***")
         return f"{self._address}: {advice} ({said})"
-
-
-class Reader(Server):
-    """A `Database` that cannot write, and answers from one moment: that of its first question.
-
-    What is iterated comes in stretches, so that a store of any size is read in little memory.
-    """
-
-    def __init__(self, address: Address, patience: float = PATIENCE) -> None:
-        super().__init__(address, patience=patience)
-
-    def rest(self) -> bool:
-        """Let go of the moment; the next question is the first of another one."""
-        try:
-            self._line.rollback()
-        except psycopg.Error:
-            return False
-        return not self._line.closed
-
-    def _connect(self) -> Line:
-        self._settings = READING.format(schema=self._address.schema)
-        line = super()._connect()
-        line.autocommit = False
-        line.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        return line
-
-    def execute(self, statement: str, parameters: Any = (), /) -> Any:
-        return _Question(self, *self.spelt_out(statement, parameters))
-
-    def answer(self, text: str, given: Any) -> Any:
-        """All at once."""
-        return self._try(lambda: self._line.execute(text, given))
-
-    def stretches(self, text: str, given: Any) -> Any:
-        """Bit by bit."""
-        return self._try(lambda: self._stretches(text, given))
-
-    def _stretches(self, text: str, given: Any) -> Any:
-        cursor = self._line.cursor(f"stretch_{time.monotonic_ns()}")
-        cursor.itersize = STRETCH
-        return cursor.execute(text, given)
-
-
-class _Question:
-    """A statement that is sent when somebody wants to know; how depends on how they ask."""
-
-    def __init__(self, reader: Reader, text: str, given: Any) -> None:
-        self._reader = reader
-        self._asked = (text, given)
-        self._answer: Any = None
-
-    @property
-    def rowcount(self) -> int:
-        return -1
-
-    @property
-    def lastrowid(self) -> int | None:
-        return None
-
-    @property
-    def description(self) -> Any:
-        return self._stretches().description
-
-    def fetchone(self) -> Any:
-        if self._answer is None:
-            self._answer = self._reader.answer(*self._asked)
-        return self._answer.fetchone()
-
-    def fetchall(self) -> list[Any]:
-        answer: list[Any] = self._reader.answer(*self._asked).fetchall()
-        return answer
-
-    def __iter__(self) -> Iterator[Any]:
-        with self._stretches() as rows:
-            yield from rows
-
-    def _stretches(self) -> Any:
-        if self._answer is None:
-            self._answer = self._reader.stretches(*self._asked)
-        return self._answer

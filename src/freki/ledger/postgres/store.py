@@ -5,7 +5,8 @@ from secrets import token_bytes
 from freki.errors import StoreError, StoreTooNew, StoreUnreachable
 from freki.ledger.place import Address
 from freki.ledger.postgres.dialect import schema
-from freki.ledger.postgres.link import PATIENCE, Reader, Server
+from freki.ledger.postgres.link import PATIENCE, Server
+from freki.ledger.postgres.reader import Reader
 from freki.ledger.store import VERSION
 
 # What our statements need; older ones get no more mending from their makers either.

@@ -78,9 +78,8 @@ FROM tally WHERE crawl = ?;
 -- name: hold
 UPDATE session SET serial = serial + 1 WHERE id = ? RETURNING serial;
 
--- name: hold_durably
-UPDATE session SET serial = serial + 1
-FROM (SELECT set_config('synchronous_commit', 'on', true)) AS durably WHERE id = ? RETURNING serial;
+-- name: durably
+SELECT set_config('synchronous_commit', 'on', true);
 
 -- name: serial
 SELECT serial FROM session WHERE id = ?;
@@ -146,29 +145,31 @@ ORDER BY next_at, id LIMIT ?3 FOR NO KEY UPDATE SKIP LOCKED;
 SELECT next_at FROM host WHERE crawl = ?1 AND ready AND id <> ALL(?2::bigint[])
 ORDER BY next_at, id LIMIT 1;
 
--- name: urls_of
-SELECT host, due.id, path, depth, attempts, hops, via, request.data
-FROM unnest(?1::bigint[], ?2::bigint[]) WITH ORDINALITY AS wanted (host, quota, place),
-LATERAL (
-    SELECT id, path, depth, attempts, hops, via, priority FROM url
-    WHERE url.host = wanted.host AND state = 0 AND (url.due IS NULL OR url.due <= ?3)
-    ORDER BY priority, id LIMIT wanted.quota FOR NO KEY UPDATE SKIP LOCKED
-) AS due LEFT JOIN request ON request.url = due.id ORDER BY place, priority, due.id;
-
--- name: urls_lease
-UPDATE url SET state = 1, session = ?, due = NULL, attempts = attempts + 1
-WHERE id = ANY(?::bigint[]);
+-- By an array, and not by a join: that would be a look at every row where statistics are wrong.
+-- name: urls_take
+WITH due AS MATERIALIZED (
+    SELECT host, place, due.*
+    FROM unnest(?1::bigint[], ?2::bigint[]) WITH ORDINALITY AS wanted (host, quota, place),
+    LATERAL (
+        SELECT id, path, depth, attempts, hops, via, priority FROM url
+        WHERE url.host = wanted.host AND state = 0 AND (url.due IS NULL OR url.due <= ?3)
+        ORDER BY priority, id LIMIT wanted.quota FOR NO KEY UPDATE SKIP LOCKED
+    ) AS due
+), leased AS (
+    UPDATE url SET state = 1, session = ?4, due = NULL, attempts = attempts + 1
+    WHERE id = ANY(ARRAY(SELECT id FROM due))
+)
+SELECT host, id, path, depth, attempts, hops, via, request.data
+FROM due LEFT JOIN request ON request.url = due.id ORDER BY place, priority, id;
 
 -- name: hosts_take
 UPDATE host SET session = ?1, next_at = coalesce(?2, next_at), waiting = waiting - taken.count
 FROM unnest(?3::bigint[], ?4::bigint[]) AS taken (id, count) WHERE host.id = taken.id;
 
 -- name: hosts_leave
-UPDATE host SET session = NULL, next_at = greatest(next_at, left_at.due)
+UPDATE host SET session = NULL, next_at = greatest(next_at, coalesce(left_at.due,
+    (SELECT min(due) FROM url WHERE state = 0 AND url.host = host.id)))
 FROM unnest(?1::bigint[], ?2::float8[]) AS left_at (id, due) WHERE host.id = left_at.id;
-
--- name: first_dues
-SELECT host, min(due) FROM url WHERE state = 0 AND host = ANY(?::bigint[]) GROUP BY host;
 
 -- name: hosts_gain
 UPDATE host SET waiting = waiting + gained.count
