@@ -48,7 +48,9 @@ def _prepare(server: Server, statement: str) -> None:
     translation = translated(statement)
     text, names = translation.text, list[str]()
     if translation.is_filter:
-        text, _ = server.spelt_out(statement, dict.fromkeys(MARK.findall(text)))
+        given = dict.fromkeys(MARK.findall(text))
+        is_numbered = all(name[1:].isdigit() for name in given)
+        text, _ = server.spelt_out(statement, [*given.values()] if is_numbered else given)
     for number, mark in enumerate(re.findall(r"%s", text), 1):
         text = text.replace(mark, f"${number}", 1)
     for name in MARK.findall(text):
