@@ -71,6 +71,10 @@ class Gate(Protocol):
         """What a program asks for, with verdicts; nobody lays traps for those who know the way."""
         ...
 
+    def returned(self, answer: Response, page: Page, claim: Claim) -> list[Discovery]:
+        """A URL that is asked once more, because a redirect leads back to it with a cookie."""
+        ...
+
     def sitemaps(self, urls: Sequence[str], page: Claim) -> list[Discovery]:
         """The sitemaps that a host names, with their verdicts."""
         ...

@@ -5,10 +5,11 @@ import socket
 import ssl
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.system.conftest import DOCUMENTATION, Nginx
-from tests.system.scripted import answer, page, scripted
+from tests.system.scripted import Script, answer, page, scripted
 
 import freki
 from freki.config import Fetching
@@ -145,6 +146,46 @@ def test_who_does_not_take_a_connection_is_not_reached_and_who_does_not_answer_i
     assert no_tls.reason is Reason.connect
     assert isinstance(no_answer, Failure)
     assert no_answer.reason is Reason.timeout
+
+
+@pytest.mark.parametrize(("first", "second"), [("seen=1; Path=/", ""), ("", "seen=1")])
+def test_a_page_that_sends_its_visitors_round_for_a_cookie_is_stored(
+    first: str, second: str
+) -> None:
+    """Either of the two redirects may set it; without it nobody gets in."""
+    answers = iter([answer(302, location="/check?for=/", **_setting(first)), page("/next")])
+
+    async def crawl() -> tuple[list[str], list[str]]:
+        script: Script = {
+            "/": lambda: next(answers),
+            "/check?for=/": answer(302, location="/", **_setting(second)),
+            "/next": page(),
+        }
+        async with scripted(script) as site:
+            visits = freki.crawl(f"{site.url}/", delay=0, sitemap="no", ignore_robots=True)
+            found = [visit.url.removeprefix(site.url) async for visit in visits]
+            return found, site.asked
+
+    assert asyncio.run(crawl()) == (["/", "/next"], ["/", "/check?for=/", "/", "/next"])
+
+
+@pytest.mark.parametrize("cookie", ["", "seen=1"])
+def test_a_round_that_never_ends_is_gone_through_twice_at_most(cookie: str) -> None:
+    async def crawl() -> list[str]:
+        script: Script = {
+            "/": answer(302, location="/check", **_setting(cookie)),
+            "/check": answer(302, location="/", **_setting(cookie)),
+        }
+        async with scripted(script) as site:
+            async for _ in freki.crawl(f"{site.url}/", delay=0, sitemap="no", ignore_robots=True):
+                pass
+            return site.asked
+
+    assert asyncio.run(crawl()) == ["/", "/check", *(["/"] if cookie else [])]
+
+
+def _setting(cookie: str) -> dict[str, Any]:
+    return {"set_cookie": cookie} if cookie else {}
 
 
 def _cookie() -> bytes:

@@ -5,6 +5,7 @@ import gzip
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.system.scripted import Script, answer, page, scripted
 
 import freki
@@ -117,6 +118,42 @@ def test_a_document_type_is_refused_and_the_crawl_goes_on() -> None:
     hostile = b'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><urlset><url><loc>&a;</loc></url></urlset>'
     pages, _ = _crawled(lambda _: {"/": page(), "/sitemap.xml": answer(200, hostile)})
     assert pages == {"/"}
+
+
+@pytest.mark.parametrize(
+    ("start", "pages"),
+    [
+        ("/list.xml", {"/listed"}),
+        ("/list.gz", {"/listed"}),
+        ("/index.xml", {"/listed"}),
+        ("/feed", {"/listed"}),
+        ("/moved", {"/listed"}),
+        ("/drawing.svg", {"/drawing.svg"}),
+        ("/list.txt", {"/list.txt"}),
+        ("/", {"/", "/linked"}),
+    ],
+)
+def test_a_start_url_that_is_a_sitemap_or_feed_leads_to_what_it_lists(
+    start: str, pages: set[str]
+) -> None:
+    def script(site: str) -> Script:
+        listed = _urlset(f"{site}/listed")
+        feed = f"<rss><channel><item><link>{site}/listed</link></item></channel></rss>"
+        return {
+            "/": page("/linked"),
+            "/list.xml": answer(200, listed, content_type="application/xml"),
+            "/list.gz": answer(200, gzip.compress(listed), content_type="application/gzip"),
+            "/index.xml": answer(200, _index(f"{site}/list.xml"), content_type="text/xml"),
+            "/feed": answer(200, feed.encode(), content_type="application/rss+xml"),
+            "/moved": answer(301, location="/list.xml"),
+            "/drawing.svg": answer(200, b"<svg><a href='/x'/></svg>", content_type="image/svg+xml"),
+            "/list.txt": answer(200, f"{site}/listed".encode(), content_type="text/plain"),
+            "/listed": page(),
+            "/linked": page(),
+        }
+
+    found, _ = _crawled(script, start=start, sitemap="no")
+    assert found == pages
 
 
 def test_sitemaps_that_name_each_other_end() -> None:

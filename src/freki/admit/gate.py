@@ -7,9 +7,12 @@ because of its depth is known to be welcome when a shorter way to it is found.
 from collections.abc import Callable, Sequence
 from zlib import crc32
 
+from msgspec.structs import replace
+
+from freki.admit.rounds import Rounds
 from freki.admit.scope import Scope
 from freki.admit.traps import Traps
-from freki.messages import Asked, Claim, Discovery, Link, Page, Reason, Response, Via
+from freki.messages import Asked, Claim, Discovery, Link, Page, Reason, Request, Response, Via
 from freki.url import split
 
 # URLs judged lately, with the depth they were judged at. Navigation repeats on every page:
@@ -27,6 +30,9 @@ _NO_STEP = (Via.redirect, Via.sitemap_file)
 
 # How the path of a probe begins; it tells whoever reads a server's log what was asked, and why.
 PROBE = "/freki-asks-for-what-is-not-there-"
+
+# The mark of a request to a URL that was redirected, and to which a redirect came back.
+BACK = "back"
 
 # Sitemaps of sitemaps of sitemaps: sitemaps.org allows one level, sites have two.
 MAX_NESTED_SITEMAPS = 4
@@ -49,6 +55,7 @@ class Gate:
         self._max_redirects = max_redirects
         self._suspects: dict[str, int] = {}
         self._probed: set[str] = set()
+        self._rounds = Rounds()
         self._recent: dict[str, int] = {}
         self._older: dict[str, int] = {}
 
@@ -89,6 +96,17 @@ class Gate:
         return Discovery(
             asked.url, depth, priority, asked.via, hops, claim.id, refused, detail, asked.request
         )
+
+    def returned(self, answer: Response, page: Page, claim: Claim) -> list[Discovery]:
+        moved = next((link for link in page.links if link.via == Via.redirect), None)
+        request = claim.request or Request()
+        if moved is None or request.mark == BACK or request.method != "GET":
+            return []
+        cookie = answer.header("set-cookie") is not None
+        if not self._rounds.closes(claim.url, moved.url, cookie=cookie):
+            return []
+        again = Asked(moved.url, replace(request, mark=BACK), via=Via.redirect)
+        return [self._answer(again, page, claim)]
 
     def sitemaps(self, urls: Sequence[str], page: Claim) -> list[Discovery]:
         if not self._scope.reads_sitemaps or page.via == Via.external:

@@ -30,6 +30,7 @@ MAX_TAGS = 3_000_000
 # millions, and each costs some microseconds, however little is in it.
 MAX_GZIP_MEMBERS = 1024
 
+GZIP = b"\x1f\x8b"  # how what it packed begins
 CHUNK = 128 * 1024  # bytes that are decompressed and read at once
 
 
@@ -114,7 +115,7 @@ def _chunks(body: bytes, max_bytes: int) -> Iterator[bytes | Problem]:
     """The decompressed body. A problem comes last."""
     room = max_bytes
     # The headers are not asked: they are wrong too often, in both directions.
-    for chunk in _inflated(body) if body.startswith(_GZIP) else _sliced(body):
+    for chunk in _inflated(body) if body.startswith(GZIP) else _sliced(body):
         yield chunk if isinstance(chunk, Problem) else chunk[:room]
         room -= len(chunk)
         if room < 0:
@@ -122,7 +123,6 @@ def _chunks(body: bytes, max_bytes: int) -> Iterator[bytes | Problem]:
             return
 
 
-_GZIP = b"\x1f\x8b"
 _PACKED = 1024  # bytes decompressed at once: what an error makes unreadable
 
 
@@ -151,7 +151,7 @@ def _inflated(body: bytes) -> Iterator[bytes | Problem]:
                 yield Problem.truncated
                 return
         at -= len(inflater.unused_data)
-        if not body.startswith(_GZIP, at):
+        if not body.startswith(GZIP, at):
             return  # the end, or padding
     yield Problem.damaged
 

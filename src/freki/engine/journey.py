@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from freki.engine.pulse import Pulse
 from freki.engine.rulebook import Answer, NoRulebook, Rulebook, Welcome
+from freki.engine.sitemap import is_sitemap
 from freki.ledger.buffered import Buffered
 from freki.ledger.policy import Agenda
 from freki.messages import PAGES, Claim, Failure, Outcome, Reason, Response, State, Via, Visit
@@ -170,7 +171,7 @@ def conclude(claim: Claim, answer: Response | Failure, judged: Judged, steps: St
     if explored is not None:
         return found(claim, answer, judged, explored, steps)
     reason, read = verdict.reason, steps.extract
-    if claim.via == Via.sitemap_file:
+    if is_list(claim, answer):
         reason, read = Reason.sitemap, steps.read_sitemap
     elif claim.via != Via.external:
         steps.gate.learn(answer, claim)
@@ -181,9 +182,16 @@ def conclude(claim: Claim, answer: Response | Failure, judged: Judged, steps: St
     return Outcome(
         claim, State.done, reason, detail,
         visit=Visit(now, answer, page),
-        discoveries=steps.gate.admit(page, claim),
+        discoveries=[*steps.gate.admit(page, claim), *steps.gate.returned(answer, page, claim)],
         at=now, timings=timings,
     )  # fmt: skip
+
+
+def is_list(claim: Claim, answer: Response) -> bool:
+    """Whether the answer is read for the URLs it lists. A start URL may be a sitemap or feed."""
+    if claim.via == Via.sitemap_file:
+        return True
+    return claim.depth == 0 and claim.via in (Via.seed, Via.redirect) and is_sitemap(answer)
 
 
 def found(
@@ -196,6 +204,7 @@ def found(
     steps.gate.learn(answer, claim)
     page = explored.page
     discoveries = steps.gate.ask(explored.asked, page, claim)
+    discoveries += steps.gate.returned(answer, page, claim)
     if explored.follows:
         discoveries += steps.gate.admit(page, claim)
     return Outcome(

@@ -1,6 +1,6 @@
 """A sitemap as a page: what it lists are its links."""
 
-from freki.admit.sitemaps import Entry, read
+from freki.admit.sitemaps import GZIP, Entry, read
 from freki.messages import Link, Page, Response, Via
 from freki.url import join, split
 
@@ -9,6 +9,20 @@ PLACES = ("/sitemap.xml", "/sitemap_index.xml")
 
 # A sitemap may say that it is important; this is what it says when it does not.
 USUAL_PRIORITY = 0.5
+
+
+def is_sitemap(response: Response) -> bool:
+    """Whether a page that was not asked for as a sitemap is one, or a feed.
+
+    As a list in plain text, any text could be read, so only XML counts, and what is packed.
+    """
+    head = response.body[:64]
+    if response.status != 200 or "html" in response.content_type.lower():
+        return False
+    if not (b"<" in head or head.startswith(GZIP)):
+        return False
+    sitemap = read(response.body, max_urls=1)
+    return bool(sitemap.entries or sitemap.children)
 
 
 def read_sitemap(response: Response) -> Page:

@@ -189,7 +189,7 @@ class Http:
         match claim.via:
             case Via.external:
                 return Intake(0)
-            case Via.sitemap_file:
+            case Via.sitemap_file | Via.seed if _lists_pages(claim):
                 return Intake(max(self._settings.max_body, SITEMAP_BYTES))
             case Via.robots_file:
                 return Beginning(ROBOTS_BYTES)
@@ -293,6 +293,11 @@ class Http:
         done = self._waiting.pop(curl)
         if not done.done():
             done.set_result((code, message))
+
+
+def _lists_pages(claim: Claim) -> bool:
+    """A start URL with such a name may well be a sitemap."""
+    return claim.via == Via.sitemap_file or claim.url.endswith((".xml", ".xml.gz"))
 
 
 def pinned(url: str, addresses: list[str]) -> str:
