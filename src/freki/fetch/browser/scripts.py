@@ -13,6 +13,7 @@ def _script(name: str) -> str:
 QUIET: Final = _script("quiet")
 SWEEP: Final = _script("sweep")
 MEASURE: Final = _script("measure")
+SELECTS: Final = _script("selects")
 APPEARS: Final = _script("appears")
 TREE: Final = _script("tree")
 BANNERS: Final = _script("banners")

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from freki.fetch.browser import events, scripts
-from freki.fetch.browser.brought import Brought
+from freki.fetch.browser.between import Between
 from freki.fetch.browser.cdp import Cdp, Gone, Refused
 from freki.messages import Reason
 from freki.pictures import FailedRequest, Shot, Viewport
@@ -29,6 +29,9 @@ _MOST_NOTED = 300
 _MOST_CONSOLE_EVENTS = 500
 
 _WORLD = "freki"
+
+# What is heard of a request that we refused.
+_LEFT_OUT = "net::ERR_BLOCKED_BY_CLIENT"
 
 # What a page may be. Chromium shows files and its own pages as well.
 _SCHEMES = ("http://", "https://", "about:", "chrome-error:", "data:", "blob:")
@@ -75,7 +78,6 @@ class Tab:
         self.console: list[str] = []
         self.failed: list[FailedRequest] = []
         self.requests = 0
-        self.blocked = 0
         self.changed_at = 0.0  # when the requests under way became more or fewer
         self._cdp = cdp
         self._session = ""
@@ -85,7 +87,7 @@ class Tab:
         self._popups = 0
         self._console_events = 0
         self._world = 0
-        self._brought: Brought | None = None
+        self._between: Between | None = None
         self._statuses: dict[str, tuple[int, str]] = {}  # by loader
         self._loop = asyncio.get_running_loop()
 
@@ -96,6 +98,17 @@ class Tab:
     def under_way(self) -> int:
         """Requests that were not answered yet."""
         return len(self._under_way)
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the visit ends, without what it takes to say so."""
+        until = self.deadline.when() if self.deadline is not None else None
+        return max(0.0, (until or self._loop.time()) - self._loop.time() - 0.1)
+
+    @property
+    def blocked(self) -> int:
+        """Requests that were left out."""
+        return self._between.blocked if self._between is not None else 0
 
     @property
     def is_over(self) -> bool:
@@ -266,9 +279,8 @@ class Tab:
         event = msgspec.json.decode(params, type=events.Finished)
         url = self._under_way.pop(event.request_id, "")
         self.changed_at = self._loop.time()
-        if event.blocked_reason == "inspector":
-            self.blocked += 1
-        elif event.error_text and not event.canceled and url:
+        ours = event.blocked_reason == "inspector" or event.error_text == _LEFT_OUT
+        if event.error_text and not event.canceled and not ours and url:
             self._note_failed(url, event.error_text.removeprefix("net::"))
 
     def _note_failed(self, url: str, why: str) -> None:
@@ -334,14 +346,14 @@ class Tab:
         ]
         self._cdp.send("Storage.setCookies", cookies=cookies, browserContextId=self.context)
 
-    def bring(self, shot: Shot) -> None:
-        """Headers and the answer that a visit brings along."""
-        self._brought = Brought(shot, self.target, self.send)
-        self._brought.begin()
+    def stand_between(self, shot: Shot) -> None:
+        """Let requests pass as this visit wants them."""
+        self._between = Between(shot, self.target, self.send)
+        self._between.begin()
 
     def _paused(self, params: Raw) -> None:
-        if self._brought is not None:
-            self._brought.paused(params)
+        if self._between is not None:
+            self._between.paused(params)
 
 
 _HEARD: dict[str, Callable[[Tab, Raw], None]] = {

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from freki.fetch.browser import scripts
-from freki.fetch.browser.ads import ADS
 from freki.fetch.browser.cdp import Gone, Refused
 from freki.fetch.browser.events import reason_of
 from freki.fetch.browser.photograph import Negative, NoElement, photograph
@@ -115,7 +114,7 @@ async def _visit(tab: Tab, shot: Shot, clock: _Clock) -> Seen:
     clock.enter("navigate")
     if not shot.url.lower().startswith(("http://", "https://")):
         raise Stopped(Reason.blocked_address, "only http and https lead to pages")
-    _prepare(tab, shot)
+    await _prepare(tab, shot)
     in_time = await _navigate(tab, shot)
     clock.enter("settle")
     settled = in_time and await settle(tab, shot.settle_seconds, shot.wait)
@@ -153,23 +152,23 @@ async def _visit(tab: Tab, shot: Shot, clock: _Clock) -> Seen:
     )
 
 
-def _prepare(tab: Tab, shot: Shot) -> None:
+async def _prepare(tab: Tab, shot: Shot) -> None:
     """Everything that must be set before the first request; one round trip for all of it."""
+    for selector in filter(None, (shot.selector, shot.wait_selector)):
+        if not await tab.run(scripts.SELECTS, bool, selector):
+            raise Stopped(Reason.no_element, f"{selector} is no selector of CSS")
     tab.send("Runtime.enable")
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if shot.dark else "light"}
-    still = {"name": "prefers-reduced-motion", "value": "reduce"}
-    tab.send("Emulation.setEmulatedMedia", features=[scheme, still])
+    if shot.cookies:
+        tab.bring_cookies(shot)
+    tab.stand_between(shot)
     if shot.timezone:
         tab.send("Emulation.setTimezoneOverride", timezoneId=shot.timezone)
     if shot.locale:
         tab.send("Emulation.setLocaleOverride", locale=shot.locale)
-    hosts = (*shot.block_hosts, *(ADS if shot.block_ads else ()))
-    if hosts:
-        tab.send("Network.setBlockedURLs", urls=[f"*://{name}/*" for host in hosts
-                                                  for name in (host, f"*.{host}")])  # fmt: skip
-    if shot.cookies:
-        tab.bring_cookies(shot)
-    tab.bring(shot)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if shot.dark else "light"}
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}
+    # The page may come in another process, which gets what this one has answered by then.
+    await tab.tell("Emulation.setEmulatedMedia", features=[scheme, still])
 
 
 async def _navigate(tab: Tab, shot: Shot) -> bool:
@@ -252,7 +251,7 @@ async def _reloaded(tab: Tab, seconds: float) -> None:
 
 async def _wait_for_wishes(tab: Tab, shot: Shot) -> None:
     if shot.wait_selector:
-        most = max(shot.settle_seconds, shot.seconds / 2)
+        most = min(max(shot.settle_seconds, shot.seconds / 2), tab.seconds_left)
         there = await _patient(
             tab, scripts.APPEARS, shot.wait_selector, most * 1000, within=most + SOON
         )

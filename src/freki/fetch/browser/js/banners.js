@@ -16,6 +16,16 @@
   ].join(",");
   const words = /\b(cookies?|consent|gdpr|dsgvo|privacy (policy|settings)|datenschutz|einwilligung|rgpd|confidentialit)/i;
   const hidden = new Set();
+  // A consent tool may keep its banner in a shadow tree.
+  const deepest = (x, y) => {
+    let element = document.elementFromPoint(x, y), inner = element;
+    while ((inner = element?.shadowRoot?.elementFromPoint(x, y)) && inner !== element) element = inner;
+    return element;
+  };
+  const above = (element) => element.parentElement ?? element.getRootNode().host;
+  const trees = (element) => [element, ...(element.shadowRoot?.children ?? [])];
+  const textOf = (element) => trees(element).map((tree) => tree.innerText ?? "").join(" ").slice(0, 3000);
+  const canBeAnswered = (element) => [element, element.shadowRoot].some((tree) => tree?.querySelector("button, a, [role=button], input"));
   const hide = (element) => {
     element.style.setProperty("display", "none", "important");
     hidden.add(element);
@@ -27,15 +37,15 @@
   ];
   for (const [x, y] of places) {
     for (let round = 0; round < 3; round++) {
-      let element = document.elementFromPoint(x, y), floating = null;
+      let element = deepest(x, y), floating = null;
       for (; element && element !== document.body && element !== document.documentElement;
-        element = element.parentElement) {
+        element = above(element)) {
         if (["fixed", "sticky"].includes(getComputedStyle(element).position)) floating = element;
       }
       if (!floating || hidden.has(floating)) break;
-      const text = (floating.innerText || "").slice(0, 3000);
+      const text = textOf(floating);
       const backdrop = !text.trim() && floating.offsetWidth >= innerWidth && floating.offsetHeight >= innerHeight;
-      if (!(words.test(text) && floating.querySelector("button, a, [role=button], input")) && !(backdrop && hidden.size)) break;
+      if (!(words.test(text) && canBeAnswered(floating)) && !(backdrop && hidden.size)) break;
       hide(floating);
     }
   }
