@@ -384,3 +384,59 @@ def test_pages_are_as_many_as_status_counts_and_redirects_only_on_request(crawle
     assert len(listed) == counted
     assert all(row["url"] == row["final_url"] for row in listed)
     assert len(pages(crawled)) > counted
+
+
+# Searching and sorting
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of pages that say something."""
+    store = tmp_path_factory.mktemp("said") / "freki.db"
+    script = {
+        "/": answer(200, b"<a href=/fox>x</a> <a href=/hours>y</a>", content_type="text/html"),
+        "/fox": answer(200, b"<title>one</title>A quick brown fox", content_type="text/html"),
+        "/hours": answer(404, b"Opening hours: " + b"9 " * 99, content_type="text/html"),
+    }
+    with background(scripted(script)) as site:
+        freki("crawl", "--store", store, "--delay", "0", f"{site.url}/")
+    return store
+
+
+def paths(store: Path, *words: str) -> list[str]:
+    run = freki(*words, "--store", store, "--format", "jsonl")
+    assert (run.code, run.err) == (0, "")
+    urls = [msgspec.json.decode(line)["url"] for line in run.out.splitlines()]
+    return ["/" + url.split("/", 3)[3] for url in urls]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("fox quick", ["/fox"]),
+        ('"opening hours"', ["/hours"]),
+        ("/hou", ["/hours"]),
+        ("ONE", ["/fox"]),
+        ("nowhere", []),
+    ],
+)
+def test_what_pages_say_is_searched(text: str, found: list[str], said: Path) -> None:
+    assert paths(said, "pages", "--text", text) == found
+    assert paths(said, "urls", "--text", text, "--outcome", "done") == found
+
+
+def test_lists_are_sorted_as_a_whole(said: Path) -> None:
+    assert paths(said, "pages", "--sort", "size", "--descending")[0] == "/hours"
+    assert paths(said, "pages", "--sort", "url") == ["/", "/fox", "/hours"]
+    assert paths(said, "pages", "--sort", "url", "--descending", "--limit", "1") == ["/hours"]
+    assert paths(said, "urls", "--sort", "status", "--outcome", "done")[:2] == ["/", "/fox"]
+    assert freki("urls", "--store", said, "--sort", "size").code == 2
+
+
+def test_where_no_index_can_be_kept_it_is_told(said: Path, tmp_path: Path) -> None:
+    store = tmp_path / "freki.db"
+    store.write_bytes(said.read_bytes())
+    (tmp_path / "freki.db-text").mkdir()
+    run = freki("pages", "--store", store, "--text", "fox")
+    assert (run.code, run.out) == (3, "")
+    assert "freki.db-text: what pages say cannot be kept there" in run.err

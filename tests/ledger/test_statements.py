@@ -1,5 +1,6 @@
 import re
 import sqlite3
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import freki
 from freki.ledger.jobs.folder import Folder
 from freki.ledger.statements import statements
 from freki.ledger.store import open_store
+from freki.ledger.texts import opened
 
 FILES = sorted(
     file.name
@@ -34,7 +36,10 @@ def test_every_statement_is_one_that_the_store_understands(file: str, tmp_path: 
 
 
 def _database(file: str, folder: Path) -> sqlite3.Connection:
-    """The store, or the service's own."""
+    """The store, the service's own, or an index of texts."""
+    if file == "index.sql":
+        with closing(open_store(folder / "freki.db")) as db, opened(folder / "index", db):
+            return sqlite3.connect(folder / "index")
     if file != "jobs.sql":
         return open_store(folder / "freki.db")
     place = Folder(folder)

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Any
 
 import msgspec
 
@@ -18,9 +19,10 @@ from freki.cli.choose import (
 )
 from freki.cli.options import Parser, add_store
 from freki.cli.output import FORMATS, harmless, write
+from freki.cli.search import pages_that_say
 from freki.config import nearest
 from freki.errors import BadInput
-from freki.ledger import crawls, read
+from freki.ledger import crawls, order, read
 from freki.ledger.database import Database
 from freki.ledger.store import legible, read_store
 from freki.messages import State
@@ -35,7 +37,11 @@ EXAMPLES = {
         "  freki urls --outcome failed --group reason,host      why are pages missing?\n"
         "  freki urls --reason out_of_scope --format csv > outside.csv"
     ),
-    "pages": "  freki pages --status 404\n  freki pages --format jsonl | jq .title",
+    "pages": (
+        "  freki pages --status 404\n"
+        "  freki pages --sort size --descending --limit 10\n"
+        "  freki pages --text 'opening hours' --format jsonl | jq .title"
+    ),
 }
 TABLE_ROWS = 100
 
@@ -56,8 +62,8 @@ def parser(command: str) -> Parser:
     """The options of a command that looks at a store."""
     about = {
         "status": "How a crawl stands: counts by state, outcome and reason, and its hosts.",
-        "urls": "The URLs of a crawl with state, outcome and reason, in order of discovery.",
-        "pages": "The pages of a crawl, in order of discovery.",
+        "urls": "The URLs of a crawl with state, outcome and reason.",
+        "pages": "The pages of a crawl.",
     }
     made = Parser(command, about[command], EXAMPLES[command])
     add_crawl(made)
@@ -70,6 +76,7 @@ def parser(command: str) -> Parser:
         "--limit", type=natural, metavar="N",
         help=f"at most so many rows (default: {TABLE_ROWS} in a table, else all)",
     )  # fmt: skip
+    _add_order(made, "urls" if command == "urls" else "pages")
     if command == "urls":
         add_filters(made)
         made.add_argument("--state", choices=["waiting", "leased"], help="only open URLs")
@@ -93,6 +100,15 @@ def parser(command: str) -> Parser:
             "--links", action="store_true", help="with the links of each page (jsonl)"
         )
     return made
+
+
+def _add_order(parser: argparse.ArgumentParser, what: order.What) -> None:
+    parser.add_argument(
+        "--text", metavar="TEXT",
+        help="only with this in the address or title, or with these words in what the page says",
+    )  # fmt: skip
+    parser.add_argument("--sort", choices=order.SORTS[what], help="default: in order of discovery")
+    parser.add_argument("--descending", action="store_true", help="the largest first")
 
 
 def _status(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> None:
@@ -145,7 +161,7 @@ def _urls(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> N
             "--state is about open URLs and --outcome about ended ones; give one of them"
         )
     wanted = msgspec.structs.replace(
-        filter_of(arguments), depth=arguments.depth, limit=_limit(arguments)
+        filter_of(arguments), depth=arguments.depth, **_order(db, crawl, arguments)
     )
     if arguments.state:
         wanted = msgspec.structs.replace(wanted, state=State[arguments.state])
@@ -155,7 +171,8 @@ def _urls(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> N
         count = write(groups, columns, arguments.format)
     else:
         columns = URL_COLUMNS if arguments.format == "table" else read.UrlLine.__struct_fields__
-        count = write(read.urls(db, crawl.id, wanted), columns, arguments.format)
+        rows = (row.line for row in order.listed(db, crawl.id, "urls", wanted))
+        count = write(rows, columns, arguments.format)
     _say_if_cut(count, arguments)
 
 
@@ -167,12 +184,25 @@ def _pages(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> 
         origin=arguments.host,
         content_type=arguments.type,
         redirects=arguments.redirects or (arguments.status or (0, 0))[0] // 100 == 3,
-        limit=_limit(arguments),
+        **_order(db, crawl, arguments),
     )
     flat = [name for name in read.PageLine.__struct_fields__ if name not in ("headers", "links")]
     columns = PAGE_COLUMNS if arguments.format == "table" else flat
-    rows = read.pages(db, crawl.id, wanted, with_links=arguments.links)
+    found = order.listed(db, crawl.id, "pages", wanted, with_links=arguments.links)
+    rows = (row.line for row in found)
     _say_if_cut(write(rows, columns, arguments.format), arguments)
+
+
+def _order(db: Database, crawl: crawls.Crawl, arguments: argparse.Namespace) -> dict[str, Any]:
+    """What both lists can be asked for: which rows in which order, and how many."""
+    text = arguments.text
+    return {
+        "text": text,
+        "among": pages_that_say(db, arguments.store, crawl.id, text) if text else None,
+        "sort": arguments.sort,
+        "descending": arguments.descending,
+        "limit": _limit(arguments),
+    }
 
 
 def _limit(arguments: argparse.Namespace) -> int:

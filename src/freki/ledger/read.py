@@ -145,8 +145,12 @@ class Filter(Struct, frozen=True):
     url: str | None = None
     message: str | None = None  # how the detail begins, `MESSAGE` characters of it
     text: str | None = None  # in its address or title; small ASCII letters are as good as capitals
+    among: str | None = None  # JSON: numbers of pages that say it, see `texts.py`
     redirects: bool = False  # answers that lead elsewhere as well
+    sort: str | None = None  # None is as they were discovered; see `order.py`
+    descending: bool = False
     after: int = 0
+    place: float | None = None  # sorted: what the row `after` was sorted by
     limit: int = -1  # SQLite's word for none
 
     def parameters(self, crawl: int) -> dict[str, object]:
@@ -163,6 +167,7 @@ class Filter(Struct, frozen=True):
             "url": self.url,
             "message": self.message,
             "text": self.text,
+            "among": self.among,
             "redirects": self.redirects,
             "after": self.after,
             "limit": self.limit,

@@ -18,7 +18,9 @@ FILES = sorted(
     str(file).removeprefix(f"{SQL}/")
     for folder in (SQL, SQL / "postgres")
     for file in folder.iterdir()
-    if file.name.endswith(".sql") and "schema" not in file.name
+    if file.name.endswith(".sql")
+    and "schema" not in file.name
+    and file.name != "index.sql"  # a file everywhere
 )
 
 

@@ -23,7 +23,8 @@ WHERE host.crawl = :crawl AND url.id > :after
   AND (:depth IS NULL OR url.depth = :depth)
   AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
   AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
-    OR instr(lower(page.title), lower(:text)) > 0)
+    OR instr(lower(page.title), lower(:text)) > 0
+    OR page.id IN (SELECT value FROM json_each(:among)))
 ORDER BY url.id LIMIT :limit;
 
 -- name: pages
@@ -44,7 +45,8 @@ WHERE host.crawl = :crawl AND page.url > :after
   AND (:content_type IS NULL OR page.content_type LIKE :content_type || '%')
   AND (:url IS NULL OR host.origin || url.path = :url)
   AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
-    OR instr(lower(page.title), lower(:text)) > 0)
+    OR instr(lower(page.title), lower(:text)) > 0
+    OR page.id IN (SELECT value FROM json_each(:among)))
 ORDER BY page.url LIMIT :limit;
 
 -- Answers in the order in which they were stored, with what an archive wants of them.

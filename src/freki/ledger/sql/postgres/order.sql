@@ -1,0 +1,52 @@
+-- Twins of what sorts lists: addresses in the order of their bytes, as in a file.
+
+-- name: pages
+SELECT id, place FROM (
+    SELECT page.url AS id,
+        coalesce(CASE :sort WHEN 'status' THEN page.status WHEN 'size' THEN page.bytes
+            WHEN 'time' THEN (page.timings::json ->> 4)::double precision
+            WHEN 'depth' THEN url.depth ELSE 0 END * :sign, 1e300) AS place,
+        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END
+            COLLATE "C" AS up,
+        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END
+            COLLATE "C" AS down
+    FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
+    WHERE host.crawl = :crawl
+      AND (url.reason IN (1, 3) OR url.reason = 2 AND :redirects)
+      AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
+      AND (:origin IS NULL OR host.origin = :origin)
+      AND (:content_type IS NULL OR page.content_type LIKE :content_type || '%')
+      AND (:url IS NULL OR host.origin || url.path = :url)
+      AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
+        OR instr(lower(page.title), lower(:text)) > 0
+        OR page.id IN (SELECT value FROM json_each(:among)))) AS found
+WHERE :from_place IS NULL OR place > :from_place OR place = :from_place AND (
+    up > :from_up OR up = :from_up AND (
+        down < :from_down OR down = :from_down AND id > :after))
+ORDER BY place, up, down DESC, id LIMIT :limit;
+
+-- name: urls
+SELECT id, place FROM (
+    SELECT url.id,
+        coalesce(CASE :sort WHEN 'status' THEN page.status WHEN 'depth' THEN url.depth ELSE 0 END
+            * :sign, 1e300) AS place,
+        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END
+            COLLATE "C" AS up,
+        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END
+            COLLATE "C" AS down
+    FROM url CROSS JOIN host ON host.id = url.host
+    LEFT JOIN page ON page.url = url.id AND url.state = 2
+    WHERE host.crawl = :crawl
+      AND (:state IS NULL OR url.state = :state)
+      AND (:reason IS NULL OR url.reason = :reason)
+      AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
+      AND (:origin IS NULL OR host.origin = :origin)
+      AND (:depth IS NULL OR url.depth = :depth)
+      AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
+      AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
+        OR instr(lower(page.title), lower(:text)) > 0
+        OR page.id IN (SELECT value FROM json_each(:among)))) AS found
+WHERE :from_place IS NULL OR place > :from_place OR place = :from_place AND (
+    up > :from_up OR up = :from_up AND (
+        down < :from_down OR down = :from_down AND id > :after))
+ORDER BY place, up, down DESC, id LIMIT :limit;
