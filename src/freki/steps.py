@@ -111,6 +111,7 @@ class Work(Struct, frozen=True):
     open: int = 0  # URLs waiting or leased in the whole crawl, these included
     leased: int = 0  # of these, leased by anybody
     limit_reached: bool = False  # the page limit leaves nothing to claim
+    stuck: bool = False  # nothing is due, nobody has anything in hand, and no date changes that
 
 
 class Ledger(Protocol):

@@ -16,6 +16,7 @@ from tests.system.scripted import page, scripted
 from freki.cli.progress import Speed, held_up, size, span
 from freki.engine.pulse import Beat, Pulse
 from freki.messages import Claim, Outcome, Reason, State
+from freki.steps import Work
 from freki.testing.server import Site, serve
 from freki.testing.synthetic import Web
 
@@ -105,12 +106,18 @@ def test_a_crawl_that_stands_still_says_what_it_waits_for() -> None:
     told = "robots.txt answers with status 503"
     waits = Outcome(claim, State.waiting, Reason.robots_unreachable, told, later)
     pulse.note(claim, None, waits)
-    text = held_up(Beat() + pulse.statistics(), Speed())
+    text = held_up(Beat() + pulse.statistics(), Speed(), Work([]))
     assert text.startswith(f"waiting for http://a ({told}), which is tried again in 1:06:")
 
 
 def test_what_is_over_holds_nothing_up() -> None:
-    assert held_up(Beat(trouble="http://a (status 429)", trouble_until=1.0), Speed()) == ""
+    over = Beat(trouble="http://a (status 429)", trouble_until=1.0)
+    assert held_up(over, Speed(), Work([], next_due=time.time() + 1.0)) == ""
+
+
+def test_a_continued_crawl_that_stands_still_says_until_when() -> None:
+    text = held_up(Beat(), Speed(), Work([], next_due=time.time() + 4000))
+    assert text.startswith("every host rests; the first may be asked again in 1:06:")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from freki.cli.output import harmless
 from freki.engine.crew import Crew
 from freki.engine.pulse import Beat
 from freki.ledger.crawls import Crawl
+from freki.steps import Work
 
 # Often enough to look alive, seldom enough to cost nothing.
 TERMINAL_SECONDS = 0.25
@@ -82,11 +83,11 @@ class Lines(Silent):
         self._speed.note(beat.pages)
         self.say(
             f"{beat.pages:,} pages, {self._speed.rate():,.1f}/s, {crew.work.open:,} to do, "
-            f"{beat.failed:,} failed, {size(beat.wire_bytes)}{self._standstill(beat)}"
+            f"{beat.failed:,} failed, {size(beat.wire_bytes)}{self._standstill(beat, crew)}"
         )
 
-    def _standstill(self, beat: Beat) -> str:
-        held = held_up(beat, self._speed)
+    def _standstill(self, beat: Beat, crew: Crew) -> str:
+        held = held_up(beat, self._speed, crew.work)
         return f"; {held}" if held else ""
 
 
@@ -135,7 +136,7 @@ class Live(Silent):
             lines.append(f"  [dim]{statuses}[/dim]")
         if slowest:
             lines.append(f"  [dim]slowest: {_literal(slowest)}[/dim]")
-        if held := held_up(beat, self._speed):
+        if held := held_up(beat, self._speed, crew.work):
             lines.append(f"  [dim]{_literal(held)}[/dim]")
         if self._note:
             lines.append(f"  [yellow]{_literal(self._note)}[/yellow]")
@@ -171,12 +172,21 @@ class Speed:
         return (pages - before) / (now - began) if now > began else 0.0
 
 
-def held_up(beat: Beat, speed: Speed) -> str:
+def held_up(beat: Beat, speed: Speed, work: Work) -> str:
     """What a crawl that stands still waits for."""
-    seconds = beat.trouble_until - time.time()
-    if speed.rate() > 0 or seconds <= 0:
+    if speed.rate() > 0:
         return ""
-    return f"waiting for {harmless(beat.trouble)}, which is tried again in {span(seconds)}"
+    now = time.time()
+    if (seconds := beat.trouble_until - now) > 0:
+        return f"waiting for {harmless(beat.trouble)}, which is tried again in {span(seconds)}"
+    # It met the trouble before it was continued, and knows the date only.
+    if (
+        work.leased == 0
+        and work.next_due is not None
+        and (seconds := work.next_due - now) > WINDOW_SECONDS
+    ):
+        return f"every host rests; the first may be asked again in {span(seconds)}"
+    return ""
 
 
 def size(count: float) -> str:

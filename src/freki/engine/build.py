@@ -85,6 +85,7 @@ def terms(settings: Settings, lease: float = LEASE) -> Terms:
         per_host=128 if polite.shared else 8,
         lease=lease,
         keep=settings.keeping.keep,
+        longest=max(verdict.LONGEST_WAIT, polite.delay or 0.0, polite.max_delay),
     )
 
 

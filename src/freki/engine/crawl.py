@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from freki.engine.journey import Steps, journey
-from freki.errors import LeaseLost, StoreError
+from freki.errors import LeaseLost, StoreDamaged, StoreError
 from freki.messages import Claim, HostRules
 from freki.steps import Work
 
@@ -29,6 +29,10 @@ LOOK_AGAIN = 1.0
 STALLED = 1.0
 STALL_CHECK = 0.25
 MOST_STALLED = 3
+
+# Looks, a second apart, that find nothing to wait for before that counts as damage: where a store
+# has several writers, one may see another's work half gone.
+STUCK_LOOKS = 3
 
 # Keeps a loop that waits for a date from spinning on the clock's resolution.
 SHORTEST_WAIT = 0.01
@@ -59,6 +63,7 @@ class Worker:
         self._claim_after = 0.0
         self._looks_in_vain = 0
         self._stop_at: float | None = None
+        self._stuck = 0
         self.work = Work([])
 
     def __repr__(self) -> str:
@@ -217,6 +222,12 @@ class Worker:
             return Ending.finished
         if work.limit_reached and work.leased == 0:
             return Ending.limited
+        self._stuck = self._stuck + 1 if work.stuck else 0
+        if self._stuck == STUCK_LOOKS:
+            raise StoreDamaged(
+                f"{work.open:,} URLs are to be fetched, and can never be: the store is damaged; "
+                "freki check --repair saves what can be saved"
+            )
         return None
 
     async def _wait(self, travels: "Travels") -> None:

@@ -8,7 +8,7 @@ from freki.engine.pulse import Pulse
 from freki.engine.rulebook import Answer, NoRulebook, Rulebook, Welcome
 from freki.engine.sitemap import is_sitemap
 from freki.ledger.buffered import Buffered
-from freki.ledger.policy import Agenda
+from freki.ledger.policy import HOST_TRIES, Agenda
 from freki.messages import PAGES, Claim, Failure, Outcome, Reason, Response, State, Via, Visit
 from freki.steps import Exploration, Explore, Extract, Fetch, Gate, Verdict
 
@@ -16,10 +16,6 @@ Judge = Callable[[Claim, Response | Failure, float], Verdict]
 
 Deliver = Callable[[Visit], Awaitable[None]]
 """Gets each page while the crawl runs; a slow one slows the crawl."""
-
-
-# Connection failures in a row after which a host is left alone: some five minutes.
-HOST_TRIES = 10
 
 
 class Steps(Struct, frozen=True):

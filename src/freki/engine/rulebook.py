@@ -20,6 +20,10 @@ from freki.url import join, split
 # RFC 9309 2.4: not longer than a day.
 KEPT_SECONDS = 86_400.0
 
+# How far the clocks of two workers may be apart. A date in the future is none: it would keep rules
+# for years, or a host in trouble from being asked again.
+EARLY = 60.0
+
 # RFC 9309 2.3.1.2: at least five redirects, also to other hosts.
 MAX_REDIRECTS = 5
 
@@ -121,7 +125,7 @@ class Rulebook(NoRulebook):
         """May we visit?"""
         origin, path = split(claim.url)
         known = self._known.get(origin)
-        if known is None or now - known.rules.at > KEPT_SECONDS:
+        if known is None or not -EARLY <= now - known.rules.at <= KEPT_SECONDS:
             return ASK_FIRST
         rules = known.rules
         if rules.tries:

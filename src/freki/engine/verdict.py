@@ -40,6 +40,9 @@ FIRST_PAUSE = 5.0
 # A host that asks for more than an hour means tomorrow; it is asked again after an hour.
 LONGEST_PAUSE = 3600.0
 
+# What a URL may have to wait for: the pause of its host, and a retry with its jitter.
+LONGEST_WAIT = LONGEST_PAUSE + 2 * LONGEST_RETRY
+
 # Characters of a Location that leads nowhere; it may be megabytes of anything.
 MAX_DETAIL = 200
 

@@ -33,7 +33,7 @@ def surely_dead(machine: str, process: str) -> bool:
     pid, _, started = process.partition(" ")
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, ValueError, OverflowError):  # or a number that no process has
         return True
     except PermissionError:
         pass  # somebody else's, so it exists

@@ -15,6 +15,7 @@ from zstandard import ZstdError
 
 from freki.config import Settings
 from freki.errors import StoreDamaged
+from freki.ledger.cells import odd_cells, rest_soon
 from freki.ledger.database import Database
 from freki.ledger.discover import fits
 from freki.ledger.identity import (
@@ -47,7 +48,7 @@ FOUND_AGAIN = "dropped, and found again by its links"
 DIGEST = 32
 
 # What is mended may leave something behind: a dropped page its body.
-ROUNDS = 4
+ROUNDS = 6
 
 
 class Finding(Struct, frozen=True):
@@ -95,6 +96,9 @@ def findings(db: Database) -> Iterator[Finding]:
     """Everything that is wrong above the structure; the sums last, when the rows are right."""
     if isinstance(db, sqlite3.Connection):
         db.text_factory = _text
+    if odd := list(_cells(db)):
+        yield from odd
+        return  # what else there is to say would be about these
     yield from _crawls(db)
     yield from _rows(db)
     yield from _orphans(db)
@@ -103,6 +107,12 @@ def findings(db: Database) -> Iterator[Finding]:
     yield from _pages(db)
     yield from _texts(db)
     yield from _sums(db)
+
+
+def _cells(db: Database) -> Iterator[Finding]:
+    for cell in odd_cells(db):
+        mended = "as in a new row" if cell.otherwise else "dropped with its row"
+        yield Finding(str(cell), FOUND_AGAIN if cell.takes_urls else mended, cell.mend)
 
 
 def _text(raw: bytes) -> str | bytes:
@@ -116,11 +126,13 @@ def _text(raw: bytes) -> str | bytes:
 def repair(db: Database, store: str) -> tuple[list[Finding], bool]:
     """Mend what can be mended; answers with what that was, and whether the store is sound now."""
     mended: list[Finding] = []
-    if structure(db):
+    if broken := structure(db):
         mended = [
             Finding(f"host {id_} has another name now", FOUND_AGAIN, _drop_host(id_))
             for id_ in renamed_hosts(db)
         ]
+        if any("host_due" in line for line in broken):
+            rest_soon(db)
         db.execute("REINDEX")  # a damaged index is made anew from its table
     if broken := structure(db):
         raise StoreDamaged(f"{store}: {broken[0]}")
@@ -157,6 +169,8 @@ def mend_sums(db: Database) -> None:
     db.executemany(SQL["tally_set"], counted)
     for host, _, waiting in db.execute(SQL["waiting_wrong"]).fetchall():
         db.execute(SQL["waiting_set"], (waiting, host))
+    for host, _, pages in db.execute(SQL["pages_wrong"]).fetchall():
+        db.execute(SQL["pages_set"], (pages, host))
     db.execute(SQL["unfinished_crawls"])
 
 
@@ -204,7 +218,7 @@ def _rows(db: Database) -> Iterator[Finding]:
 def _orphans(db: Database) -> Iterator[Finding]:
     for statement, what, mended, repair in _ORPHANS:
         for id_ in _ids(db, statement):
-            yield Finding(what.format(id_), mended, repair(id_) if repair else None)
+            yield Finding(what.format(id_), mended, repair(id_))
 
 
 def _bodies(db: Database) -> Iterator[Finding]:
@@ -221,7 +235,7 @@ def _bodies(db: Database) -> Iterator[Finding]:
 
 def _pictures(db: Database) -> Iterator[Finding]:
     for id_, digest, data in db.execute(SQL["pictures"]):
-        if sha256(data).digest() != digest:
+        if not isinstance(data, bytes) or sha256(data).digest() != digest:
             text = f"picture {id_} is not what its digest says"
             yield Finding(text, "dropped", _doing("picture_drop", id_))
 
@@ -253,6 +267,8 @@ def _sums(db: Database) -> Iterator[Finding]:
         yield Finding(
             f"{len(wrong)} hosts have a wrong number of waiting URLs", "counted again", mend_sums
         )
+    if wrong := db.execute(SQL["pages_wrong"]).fetchall():
+        yield Finding(f"{len(wrong)} hosts gave fewer pages than noted", "counted again", mend_sums)
 
 
 def _is_one_of(kind: type[State] | type[Reason] | type[Via], value: object) -> bool:
@@ -273,6 +289,17 @@ def _drop_url(id_: int) -> Callable[[Database], object]:
 
 def _drop_host(id_: int) -> Callable[[Database], object]:
     return lambda db: drop_host(db, id_)
+
+
+def _adopt(host: int) -> Callable[[Database], object]:
+    """With several crawls nobody knows whose it was; it does no harm."""
+
+    def repair(db: Database) -> None:
+        (crawls,) = db.execute(SQL["crawls_counted"]).fetchone()
+        if crawls == 1 and db.execute(SQL["host_adopt"], (host,)).rowcount == 0:
+            drop_host(db, host)  # the crawl met it again meanwhile
+
+    return repair
 
 
 def _again(url: int) -> Callable[[Database], object]:
@@ -296,7 +323,8 @@ def _doing_by(statement: str) -> Callable[[int], Callable[[Database], object]]:
 # What belongs to something that is not there: how it is found, told and mended.
 _ORPHANS: Final = (
     ("urls_without_host", "URL {} has no host", FOUND_AGAIN, _drop_url),
-    ("hosts_without_crawl", "host {} has no crawl", "nothing; it does no harm", None),
+    ("hosts_without_crawl", "host {} has no crawl", "goes to the only crawl there is", _adopt),
+    ("sessions_without_crawl", "session {} has no crawl", "ended", _doing_by("session_drop")),
     ("leased_by_nobody", "URL {} is leased by nobody", "waits again", _doing_by("unlease")),
     ("held_by_nobody", "host {} is held by nobody", "let go", _doing_by("unhold")),
     ("pages_without_url", "page {} has no URL", "dropped", _doing_by("page_drop")),

@@ -1,6 +1,7 @@
 """The crawls of a store: begun, continued, ended."""
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,7 +10,8 @@ from msgspec import Struct
 
 from freki.config import Settings
 from freki.errors import BadInput, CrawlRunning, StoreDamaged
-from freki.ledger.alive import surely_dead
+from freki.ledger.alive import surely_dead, this_machine
+from freki.ledger.belief import SESSIONS, SILENCE, believed
 from freki.ledger.check import look_soon
 from freki.ledger.database import Database
 from freki.ledger.identity import is_url, key_fits
@@ -128,8 +130,13 @@ def start_pages(db: Database, crawl: int) -> list[str]:
 
 def worked_on_by(db: Database, crawl: Crawl) -> str | None:
     """The number of a process that works on a crawl, or None where surely nobody does."""
-    for machine, process in db.execute(SQL["sessions_of"], (crawl.id,)):
-        if not surely_dead(machine, process):
+    with translated(crawl.name):
+        sessions = believed(db.execute(SQL["sessions_of"], (crawl.id,)).fetchall(), SESSIONS)
+    for _, until, machine, process in sessions:
+        if surely_dead(machine, process):
+            continue
+        # One so far away was set by nobody, unless we see who: who joins will see if it is renewed.
+        if until < time.time() + SILENCE or machine == this_machine():
             return str(process).partition(" ")[0]
     return None
 

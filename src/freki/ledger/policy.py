@@ -24,6 +24,9 @@ FALL = 0.3
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 60.0
 
+# Connection failures in a row after which a host is left alone: some five minutes.
+HOST_TRIES = 10
+
 
 class Manners(Struct, frozen=True):
     """What was promised to hosts."""
@@ -46,7 +49,7 @@ class Manners(Struct, frozen=True):
         """The pause where a request taught nothing new."""
         if self.delay is not None:
             return self.delay
-        return max(learnt or 0.0, self.min_delay)
+        return max(min(learnt or 0.0, self.max_delay), self.min_delay)
 
 
 class _Host:
@@ -62,7 +65,8 @@ class _Host:
         self.claims = deque(work.claims)
         self.next_at = work.next_at
         self.delay = work.delay
-        self.failures = work.failures
+        # What was stored is no reason to give a host up without another look.
+        self.failures = max(0, min(work.failures, HOST_TRIES - 1))
         self.asked = 0.0  # by Crawl-delay
         self.address = ""
         self.backed_off = 0.0  # failures before this date belong to one and the same trouble

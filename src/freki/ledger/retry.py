@@ -71,5 +71,7 @@ def _put_back(db: Database, crawl: int, wanted: Filter) -> int:
     db.executemany(LEDGER["tally_add"], moved)
     hosts = Counter(host for _, host, *_ in urls)
     db.executemany(SQL["host_afresh"], [(count, host) for host, count in hosts.items()])
+    for host, _, pages in db.execute(SQL["pages_wrong"]).fetchall():
+        db.execute(SQL["pages_set"], (pages, host))
     db.execute(SQL["crawl_unfinished"], (crawl,))
     return len(urls)

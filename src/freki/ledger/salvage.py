@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from freki.errors import StoreDamaged
+from freki.ledger.cells import rest_soon
 from freki.ledger.identity import find_again
 from freki.ledger.store import describes_ours, open_store, translated
 
@@ -45,6 +46,7 @@ def _copy_all(old: sqlite3.Connection, new: sqlite3.Connection) -> tuple[int, in
     new.execute("UPDATE crawl SET status = 'interrupted'")
     new.execute("UPDATE url SET state = 0, session = NULL WHERE state = 1")
     new.execute("UPDATE host SET session = NULL")
+    rest_soon(new)
     if counts["url"][1] or counts["host"][1]:
         find_again(new)
     new.execute("COMMIT")

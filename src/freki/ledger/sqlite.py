@@ -13,8 +13,10 @@ from typing import Any, Final
 from msgspec import json
 
 from freki.errors import LeaseLost, StoreDamaged
-from freki.ledger.alive import surely_dead, this_machine, this_process
+from freki.ledger.alive import this_machine, this_process
+from freki.ledger.belief import DATE, HOST, SESSIONS, URLS, Heard, believed
 from freki.ledger.database import Database
+from freki.ledger.depths import Depths, Nearer, Tally
 from freki.ledger.discover import Fingerprint, Known, New, Sieve
 from freki.ledger.identity import prints_of
 from freki.ledger.rows import (
@@ -22,13 +24,12 @@ from freki.ledger.rows import (
     Rows,
     asked,
     pack_request,
-    unpack_links,
     unpack_rules,
 )
 from freki.ledger.statements import statements
 from freki.ledger.store import ADVICE, translated
 from freki.ledger.terms import Terms
-from freki.messages import Batch, Claim, HostRest, HostWork, Link, Reason, State, Via
+from freki.messages import Batch, Claim, HostRest, HostWork, Reason, State
 from freki.steps import Session, Work
 
 SQL: Final = statements("ledger.sql")
@@ -41,12 +42,10 @@ MAX_LOADED = 1_000_000
 # be no page, and that is known with the next commit or later.
 FULL_SECONDS = 0.25
 
-Tally = Counter[tuple[int, int]]
 HostRow = tuple[Any, ...]
-Nearer = tuple[int, int]  # the id of a page and the depth it has now
 
 
-class SqliteLedger:
+class SqliteLedger(Depths):
     """One worker's view of one crawl in a store. All methods block; use one thread at a time."""
 
     def __init__(
@@ -62,6 +61,7 @@ class SqliteLedger:
         self._crawl = crawl
         self._terms = terms
         self._packer = Packer(terms.keep)
+        self._heard = Heard()
         with translated(store):
             self._sieve = self._make_sieve(prints or prints_of(db))
             known = sum(count for _, _, count in db.execute(SQL["tally"], (crawl,)))
@@ -77,9 +77,9 @@ class SqliteLedger:
     def join(self, now: float) -> Session:
         with self._writing():
             here = (self._crawl, self._terms.lease)
-            (last,) = self._db.execute(SQL["last_date"], here).fetchone()
+            last = believed(self._db.execute(SQL["last_date"], here).fetchone()[0], DATE)
             self._reap(now)
-            if last > now:
+            if last is not None and last > now:
                 self._turn_back(last - now)
             mark = (self._crawl, now + self._terms.lease, this_machine(), this_process())
             session = self._db.execute(SQL["session_open"], mark).lastrowid
@@ -118,9 +118,13 @@ class SqliteLedger:
                     work.append(of_host)
             taken = sum(len(of_host.claims) for of_host in work)
             self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
-            (next_due,) = self._db.execute(SQL["next_due"], (self._crawl, left_out)).fetchone()
-        next_due = next_due if room > 0 else None  # a date would say that waiting for it helps
-        return Work(work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0)
+            next_due = self._next_due(now, left_out)
+            next_due = next_due if room > 0 else None  # a date would say that waiting for it helps
+            idle = next_due is None and not (work or refill or full)
+            stuck = idle and self._nobody_works(session)
+        return Work(
+            work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0, stuck=stuck
+        )
 
     def commit(self, session: Session, batch: Batch) -> None:
         rows = self._packer.pack(batch)  # hashing and compression, before any lock
@@ -164,10 +168,10 @@ class SqliteLedger:
 
     def _reap(self, now: float, besides: int = 0) -> None:
         """Take back what the dead and the silent hold."""
-        sessions = self._db.execute(SQL["sessions"], (self._crawl,)).fetchall()
-        for id_, until, machine, process in sessions:
-            if id_ != besides and (until < now or surely_dead(machine, process)):
-                self._release(id_, now)
+        rows = self._db.execute(SQL["sessions"], (self._crawl,)).fetchall()
+        for session in believed(rows, SESSIONS):
+            if session[0] != besides and self._heard.is_over(session, now):
+                self._release(session[0], now)
 
     def _turn_back(self, seconds: float) -> None:
         """The clock was set back while nobody worked; the old dates would stall us for as long."""
@@ -200,12 +204,31 @@ class SqliteLedger:
         due = self._db.execute(SQL["hosts_due"], (self._crawl, now, hosts, left_out)).fetchall()
         return held + due
 
+    def _next_due(self, now: float, left_out: str) -> float | None:
+        """When the first host may be asked that has something to ask for."""
+        row = self._db.execute(SQL["next_due"], (self._crawl, left_out)).fetchone()
+        return self._believable(believed(row[0], DATE), now)
+
+    def _believable(self, date: float | None, now: float) -> float | None:
+        """The first date of all hosts; all are now where nobody sets one so far away."""
+        last = now + self._terms.longest
+        if date is None or date <= last:
+            return date
+        self._db.execute(SQL["urls_now"], (self._crawl, last))
+        self._db.execute(SQL["hosts_now"], (now, self._crawl, last))
+        return now
+
+    def _nobody_works(self, session: Session) -> bool:
+        """Whether nobody has a URL that is leased, or will give one back."""
+        row = self._db.execute(SQL["anybody"], (self._crawl, session.id)).fetchone()
+        return row is None
+
     def _take(self, session: Session, now: float, host: HostRow, room: float) -> HostWork:
         """Lease the next URLs of a host; one that has none due is let go until it has."""
-        id_, origin, next_at, delay, failures, pages, *robots = host
+        id_, origin, next_at, delay, failures, pages, *robots = believed(host, HOST)
         quota = int(max(0, min(room, self._terms.per_host, self._budget(id_, pages))))
         rows = self._db.execute(SQL["urls_due"], (id_, now, quota)).fetchall()
-        urls = self._sieve.verified(origin, id_, rows, self._store)
+        urls = self._sieve.verified(origin, id_, believed(rows, URLS), self._store)
         claims = [
             Claim(url, id_, origin + path, depth, attempts + 1, hops, via)
             if request is None
@@ -220,10 +243,17 @@ class SqliteLedger:
         else:
             due = now + FULL_SECONDS if room > 0 else 0.0
             if quota:
-                due = self._db.execute(SQL["first_due"], (id_,)).fetchone()[0] or 0.0
+                due = self._first_due(id_)
             self._db.execute(SQL["host_leave"], (due, id_))
         rules = unpack_rules(id_, origin, *robots)
         return HostWork(id_, origin, claims, next_at, delay, failures, rules)
+
+    def _first_due(self, host: int) -> float:
+        row = self._db.execute(SQL["first_due"], (host,)).fetchone()
+        date: float | None = believed(row[0], DATE)
+        if date is None:  # it was said to have URLs, and has none
+            self._db.execute(SQL["host_empty"], (host,))
+        return date or 0.0
 
     def _budget(self, host: int, pages: int) -> float:
         """How many more pages a host may give; what waits beyond the last one is refused."""
@@ -347,47 +377,6 @@ class SqliteLedger:
             self._db.execute(SQL["url_nearer"], way)
             return bool(state == State.done)
         return False
-
-    def _nearer_than_claimed(self, batch: Batch) -> list[Nearer]:
-        """Pages that came nearer while they were fetched."""
-        nearer = []
-        for outcome in batch.outcomes:
-            if outcome.visit is not None:
-                url = outcome.claim.id
-                _, _, depth = self._db.execute(SQL["url_standing"], (url,)).fetchone()
-                if depth < outcome.claim.depth:
-                    nearer.append((url, depth))
-        return nearer
-
-    def _spread_depths(self, nearer: list[Nearer]) -> None:
-        """A page turned out to be nearer than thought: so are the pages it links to.
-
-        Pages of one depth are fetched at the same time and answer in any order, so a page may
-        be reached by a longer way first. Without this, `--depth` would lose what lies behind it.
-        """
-        while nearer:
-            page, depth = nearer.pop()
-            row = self._db.execute(SQL["page_links"], (page,)).fetchone()
-            if row is not None:
-                packed, hops = row
-                for link in unpack_links(packed):
-                    nearer += self._bring_nearer(page, depth, hops, link)
-
-    def _bring_nearer(self, page: int, depth: int, hops: int, link: Link) -> list[Nearer]:
-        """Lower the depth of what a page links to; answers with it if it must be spread further."""
-        url = self._sieve.find(link.url)
-        redirect = link.via == Via.redirect
-        depth += not redirect
-        if url is None or url.depth <= depth:
-            return []
-        way = (depth, link.via, hops + 1 if redirect else 0, page, url.id)
-        self._db.execute(SQL["url_nearer"], way)
-        too_deep = url.state == State.refused and url.reason == Reason.depth
-        if too_deep and depth <= (self._terms.max_depth or 0):
-            self._db.execute(SQL["url_readmit"], (url.id,))
-            self._count(Counter({(State.refused, Reason.depth): -1, (State.waiting, 0): 1}))
-            self._gain(url.host, 1)
-        return [(url.id, depth)] if url.state == State.done else []
 
     def _gain(self, host: int, count: int) -> None:
         """So many more URLs of a host wait."""

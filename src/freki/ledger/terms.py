@@ -14,3 +14,4 @@ class Terms(Struct, frozen=True):
     per_host: int = 16  # claims of one host at once
     lease: float = 30.0
     keep: str = "all"
+    longest: float = 90_000.0  # seconds that a host or a URL may have to wait for its date

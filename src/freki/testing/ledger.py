@@ -98,6 +98,20 @@ class ClaimsContract:
             one.leave()
             two.leave()
 
+    def test_a_date_that_nobody_sets_holds_nothing_up(self) -> None:
+        for terms, url in ((POLITE, A), (SHARED, B)):
+            worker = self.bench.worker(terms)
+            worker.seed(url)
+            (claim,) = worker.claim()
+            worker.commit(again(claim, due=1e12), rests=[rest(claim, 1e12)])
+            worker.leave()
+            worker = self.bench.worker(terms)
+            assert worker.work().next_due == 0.0
+            (claim,) = worker.claim()
+            worker.commit(page(claim))
+            worker.leave()
+            self.bench.check()
+
     # Hosts
 
     def test_a_host_with_a_delay_belongs_to_one_worker_at_a_time(self) -> None:

@@ -121,6 +121,31 @@ class SessionsContract:
         two.commit(page(again_))
         self.bench.check()
 
+    def test_a_session_that_is_not_renewed_ends_whatever_its_date_is(self) -> None:
+        """Its clock was wrong, or its row was damaged."""
+        silent = self.bench.worker(now=1e9)
+        silent.seed(A)
+        silent.claim(1e9)
+        witness = self.bench.worker(now=0.0)
+        for now in (20.0, 40.0, 60.0):
+            witness.renew(now)
+            assert self.bench.count(State.leased) == 1
+        witness.renew(now=80.0)
+        assert self.bench.count(State.waiting) == 1
+        self.bench.check()
+
+    def test_who_has_nothing_to_do_knows_whether_that_will_change(self) -> None:
+        one, two = self.bench.worker(), self.bench.worker()
+        one.seed(A)
+        (claim,) = one.claim()
+        assert not one.work().stuck
+        assert not two.work().stuck
+        two.leave()
+        assert not one.work().stuck
+        one.commit(page(claim))
+        done = one.work()
+        assert (done.open, done.stuck) == (0, True)
+
     def test_who_lost_a_lease_may_join_again(self) -> None:
         one = self.bench.worker(now=0.0)
         one.seed(A)

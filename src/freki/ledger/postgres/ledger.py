@@ -17,13 +17,13 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from freki.errors import LeaseLost
-from freki.ledger.alive import surely_dead
 from freki.ledger.database import Conflict, ConnectionLost
+from freki.ledger.depths import Tally
 from freki.ledger.discover import Fingerprint, Known, New
 from freki.ledger.postgres.link import Server
 from freki.ledger.postgres.sieve import OURS, FetchingSieve
 from freki.ledger.rows import Rows, asked, unpack_rules
-from freki.ledger.sqlite import FULL_SECONDS, SQL, HostRow, SqliteLedger, Tally
+from freki.ledger.sqlite import FULL_SECONDS, SQL, HostRow, SqliteLedger
 from freki.ledger.terms import Terms
 from freki.messages import Batch, Claim, HostRest, HostWork, State
 from freki.steps import Session, Work
@@ -170,8 +170,9 @@ class PostgresLedger(SqliteLedger):
     def _reap(self, now: float, besides: int = 0) -> None:
         if besides:
             self._hand_over_wire(besides)
-        for id_, until, machine, process in self._db.execute(SQL["sessions"], (self._crawl,)):
-            if id_ == besides or not (until < now or surely_dead(machine, process)):
+        for session in self._db.execute(SQL["sessions"], (self._crawl,)).fetchall():
+            id_, until, *_ = session
+            if id_ == besides or not self._heard.is_over(session, now):
                 continue
             # Whoever is in the middle of a transaction, or reaped or renewed by now, is let be.
             if self._db.execute(OURS["session_reapable"], (id_, until)).fetchone() is not None:
@@ -210,8 +211,13 @@ class PostgresLedger(SqliteLedger):
             room -= taken
             self._count(Counter({(State.waiting, 0): -taken, (State.leased, 0): taken}))
             # Who got all they wanted comes again at once, and need not know of a date.
-            next_due = self._next_due(full) if room > 0 and len(work) < max(hosts, 1) else None
-        return Work(work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0)
+            hungry = room > 0 and len(work) < max(hosts, 1)
+            next_due = self._due_next(now, full) if hungry else None
+            idle = next_due is None and not (work or refill or full)
+            stuck = idle and self._nobody_works(session)
+        return Work(
+            work, next_due, waiting + leased, leased + taken, limit_reached=room <= 0, stuck=stuck
+        )
 
     def _look(
         self,
@@ -237,9 +243,9 @@ class PostgresLedger(SqliteLedger):
         rows = {row[0]: row for row in ours.fetchall()}
         return counts.fetchone(), [rows[id_] for id_ in ids if id_ in rows], free.fetchall()
 
-    def _next_due(self, full: Sequence[int]) -> float | None:
+    def _due_next(self, now: float, full: Sequence[int]) -> float | None:
         row = self._db.execute(OURS["due_next"], (self._crawl, list(full))).fetchone()
-        return row[0] if row else None
+        return self._believable(row[0] if row else None, now)
 
     def _take_all(
         self, session: Session, now: float, hosts: list[HostRow], room: float

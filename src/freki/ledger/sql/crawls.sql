@@ -36,5 +36,5 @@ WHERE host.crawl = ? AND url.depth = 0 AND url.via IN (0, 2) AND url.state <> 4;
 
 -- A session whose lease is over is nobody's: whoever joins next takes it back.
 -- name: sessions_of
-SELECT machine, process FROM session
+SELECT id, until, machine, process FROM session
 WHERE crawl = ? AND until > CAST(strftime('%s', 'now') AS REAL);

@@ -55,6 +55,20 @@ ORDER BY next_at LIMIT ?3;
 SELECT min(next_at) FROM host WHERE crawl = ?1 AND waiting > 0 AND session IS NULL
   AND (?2 = '[]' OR id NOT IN (SELECT value FROM json_each(?2)));
 
+-- Dates that nobody sets: a store was damaged, or its clock was.
+-- name: urls_now
+UPDATE url INDEXED BY url_open SET due = NULL WHERE state < 2 AND state = 0 AND due > ?2
+AND host IN (SELECT id FROM host WHERE crawl = ?1 AND waiting > 0 AND next_at > ?2);
+
+-- name: hosts_now
+UPDATE host SET next_at = ?1 WHERE crawl = ?2 AND waiting > 0 AND next_at > ?3;
+
+-- Somebody else, or ourselves with a URL in hand.
+-- name: anybody
+SELECT 1 FROM session WHERE crawl = ?1 AND id <> ?2
+UNION ALL SELECT 1 FROM url INDEXED BY url_open WHERE state < 2 AND state = 1 AND session = ?2
+LIMIT 1;
+
 -- name: host_of_id
 SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_status, robots_tries
 FROM host WHERE id = ?1 AND session IS ?2;

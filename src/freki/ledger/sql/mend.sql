@@ -57,21 +57,46 @@ GROUP BY host.id HAVING host.waiting <> count(url.id);
 -- name: waiting_set
 UPDATE host SET waiting = ? WHERE id = ?;
 
+-- A host whose pages are limited may not be said to have given more than it has: that would end it.
+-- name: pages_wrong
+SELECT host.id, host.pages, count(url.id) FROM host
+LEFT JOIN url ON url.host = host.id AND url.state = 2 AND url.reason NOT IN (2, 4, 5)
+WHERE host.pages <> 0 GROUP BY host.id HAVING host.pages > count(url.id);
+
+-- name: pages_set
+UPDATE host SET pages = ? WHERE id = ?;
+
 -- name: urls_without_host
 SELECT url.id FROM url LEFT JOIN host ON host.id = url.host WHERE host.id IS NULL;
 
 -- name: hosts_without_crawl
 SELECT host.id FROM host LEFT JOIN crawl ON crawl.id = host.crawl WHERE crawl.id IS NULL;
 
+-- name: crawls_counted
+SELECT count(*) FROM crawl;
+
+-- name: host_adopt
+UPDATE host SET crawl = (SELECT max(id) FROM crawl)
+WHERE id = ? AND NOT EXISTS (SELECT 1 FROM host AS twin
+    WHERE twin.crawl = (SELECT max(id) FROM crawl) AND twin.origin = host.origin);
+
+-- name: sessions_without_crawl
+SELECT session.id FROM session LEFT JOIN crawl ON crawl.id = session.crawl WHERE crawl.id IS NULL;
+
+-- name: session_drop
+DELETE FROM session WHERE id = ?;
+
 -- name: leased_by_nobody
-SELECT url.id FROM url LEFT JOIN session ON session.id = url.session
+SELECT url.id FROM url JOIN host ON host.id = url.host
+LEFT JOIN session ON session.id = url.session AND session.crawl = host.crawl
 WHERE url.state = 1 AND session.id IS NULL;
 
 -- name: unlease
 UPDATE url SET state = 0, session = NULL WHERE id = ?;
 
 -- name: held_by_nobody
-SELECT host.id FROM host LEFT JOIN session ON session.id = host.session
+SELECT host.id FROM host
+LEFT JOIN session ON session.id = host.session AND session.crawl = host.crawl
 WHERE host.session IS NOT NULL AND session.id IS NULL;
 
 -- name: unhold

@@ -1,5 +1,5 @@
 -- Twins of the statements about crawls.
 
 -- name: sessions_of
-SELECT machine, process FROM session
+SELECT id, until, machine, process FROM session
 WHERE crawl = ? AND until > extract(epoch FROM clock_timestamp())::double precision;

@@ -162,6 +162,19 @@ WITH due AS MATERIALIZED (
 SELECT host, id, path, depth, attempts, hops, via, request.data
 FROM due LEFT JOIN request ON request.url = due.id ORDER BY place, priority, id;
 
+-- name: urls_now
+UPDATE url SET due = NULL WHERE id IN (SELECT id FROM url WHERE state = 0 AND due > ?2
+    AND host IN (SELECT id FROM host WHERE crawl = ?1 AND ready AND next_at > ?2)
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED);
+
+-- name: hosts_now
+UPDATE host SET next_at = ?1 WHERE id IN (SELECT id FROM host WHERE crawl = ?2 AND ready
+    AND next_at > ?3 ORDER BY id FOR NO KEY UPDATE SKIP LOCKED);
+
+-- name: anybody
+SELECT 1 FROM session WHERE crawl = ?1 AND id <> ?2
+UNION ALL SELECT 1 FROM url WHERE state = 1 AND session = ?2 LIMIT 1;
+
 -- name: hosts_take
 UPDATE host SET session = ?1, next_at = coalesce(?2, next_at), waiting = waiting - taken.count
 FROM unnest(?3::bigint[], ?4::bigint[]) AS taken (id, count) WHERE host.id = taken.id;
