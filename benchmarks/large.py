@@ -21,7 +21,6 @@ from freki.ledger.database import Database
 from freki.ledger.jobs import orders, shift
 from freki.ledger.jobs.keys import ANYBODY
 from freki.ledger.jobs.orders import Accepted, Order, Result
-from freki.ledger.jobs.place import Desk
 from freki.ledger.opened import ledger_of
 from freki.ledger.store import open_store
 from freki.messages import (
@@ -64,7 +63,7 @@ def large_crawl(data: Path, pages: int, captured: int) -> str:
     """Make a service in a folder; answers with the id of its crawl."""
     terms = Terms(data=data)
     terms.place.prepare()
-    with closing(Desk(terms.place)) as desk:
+    with closing(terms.place.desk()) as desk:
         order = Order("crawl", "site.example", {"urls": [f"{SITE}/"]}, [f"{SITE}/"], {})
         accepted = orders.accept(desk, order, ANYBODY, 10, time.time(), None)
         assert isinstance(accepted, Accepted)
@@ -79,7 +78,7 @@ def large_crawl(data: Path, pages: int, captured: int) -> str:
             look(db, crawl.id, captured)
             crawls.end(db, crawl, "finished", BEGIN + pages / 100, pages / 100)
         progress: dict[str, object] = {"pages": pages, "failed": pages // 100, "waiting": 0}
-        size = terms.place.bytes_of(job.crawl)
+        size = desk.bytes_of(job.crawl)
         shift.finish(desk, shift_, job, Result("done", None, None, progress, size), time.time())
         shift.end(desk, shift_)
     return job.id

@@ -63,6 +63,12 @@ async def ask_for_key(request: Request, _error: Exception) -> Response:
     return await to_thread.run_sync(lambda: page(request, "login.html", 401, wrong=False))
 
 
+@routes.get("/app/login")
+def ask() -> Response:
+    """Who asks for it by itself sees it on the way in, or is in."""
+    return go_to("/app/")
+
+
 @routes.post("/app/login")
 def come_in(request: Request, form: Form) -> Response:
     """Take a key, if it is one."""
