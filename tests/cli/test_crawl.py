@@ -45,6 +45,22 @@ def stored(store: Path) -> list[str]:
     return [page["url"] for page in pages if page["status"] // 100 != 3]
 
 
+def test_bodies_are_kept_where_blobs_says_and_found_again(
+    odd: Scripted, store: Path, tmp_path: Path
+) -> None:
+    blobs = ("--blobs", str(tmp_path / "blobs"))
+    assert crawl(store, odd.url, *blobs).code == 0
+    export = tmp_path / "pages.jsonl"
+    assert freki("export", export, "--with", "html", "--store", store).code == 0
+    pages = [msgspec.json.decode(line) for line in export.read_text().splitlines()]
+    assert all(page["html"] for page in pages)
+    names = {path.name for path in (tmp_path / "blobs").glob("freki-*/bodies/??/*")}
+    assert {page["sha256"] for page in pages} <= names
+    assert freki("check", store, "--repair").code == 0
+    run = crawl(store, odd.url, "--blobs", str(tmp_path / "other"))
+    assert (run.code, "leave --blobs out" in run.err) == (2, True)
+
+
 # Start URLs
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from freki.cli.exits import Exit
 from freki.cli.options import DEFAULT_STORE, Parser
 from freki.errors import StoreDamaged
+from freki.ledger.blobs import sweep
 from freki.ledger.check import Finding, findings, repair, structure
 from freki.ledger.place import Address, Place, place
 from freki.ledger.salvage import salvage
@@ -62,7 +63,10 @@ def _look(store: Place) -> int:
 def _repair(store: Place) -> int:
     with closing(open_existing(store)) as db, translated(str(store)):
         told, is_sound = repair(db, str(store))
+        swept = sweep(db) if is_sound else 0
     _tell(told, "")
+    if swept:
+        print(f"{swept:,} bodies and pictures that no page has any more were removed.")
     if not is_sound:
         print(f"{store} is still damaged.")
         return Exit.store_unreachable

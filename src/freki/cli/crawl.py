@@ -31,6 +31,7 @@ from freki.engine.crawl import Ending
 from freki.engine.crew import Crew
 from freki.errors import BadInput, BadUrl, StoreError
 from freki.ledger import crawls, read
+from freki.ledger.blobs import settle
 from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.place import Address, Place
@@ -102,6 +103,8 @@ def run(command: str, words: list[str]) -> int:
         raise BadInput("a name has 1 to 100 characters, without slashes and control characters")
     durability, store = settings.keeping.durability, str(arguments.store)
     with translated(store), closing(open_store(arguments.store, durability=durability)) as db:
+        if arguments.blobs is not None:
+            settle(db, arguments.blobs)
         plan = _plan(db, arguments, name, seeds, layers)
         if plan is None:
             return _say_it_is_over(db, name, arguments, wants, items=spider is not None)
@@ -114,6 +117,9 @@ def parser(command: str) -> Parser:
     made = Parser(command, "Crawls from the start URLs and keeps every page in a store.", EXAMPLES)
     made.add_argument("url", nargs="*", metavar="URL", help="where to start")
     add_store(made)
+    made.add_argument(
+        "--blobs", metavar="PLACE", help="keep bodies and pictures in a folder or at a URL"
+    )
     made.add_argument(
         "--seeds", type=Path, metavar="FILE", help="more start URLs, one a line; - is stdin"
     )

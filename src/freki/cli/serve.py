@@ -14,7 +14,10 @@ from freki.cli.choose import natural
 from freki.cli.exits import Exit
 from freki.cli.options import Parser
 from freki.errors import BadInput
+from freki.ledger.blobs import settle
 from freki.ledger.jobs import keys
+from freki.ledger.place import place
+from freki.ledger.store import open_existing
 from freki.serve import logs, supervisor
 from freki.serve.terms import Terms, refuse_open_door
 
@@ -34,7 +37,12 @@ def run(command: str, words: list[str]) -> int:
     arguments = parser(command).parse_args(words)
     _refuse_without_libraries()
     terms = _terms(arguments)
+    if terms.blobs and not terms.store:
+        raise BadInput("--blobs is for a service on a server (--store); others keep all in --data")
     terms.place.prepare()
+    if terms.blobs:
+        with closing(open_existing(place(terms.store))) as db:
+            settle(db, terms.blobs)
     with closing(terms.place.desk()) as desk:
         refuse_open_door(terms, has_key=keys.any_live(desk))
     logs.begin("supervisor", quiet=terms.quiet)

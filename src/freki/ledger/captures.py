@@ -12,8 +12,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.blobs import Kind, Shelf, blobs_of
 from freki.ledger.database import Database, named
 from freki.ledger.read import iso
+from freki.ledger.rows import ELSEWHERE
 from freki.ledger.statements import statements
 from freki.messages import Reason
 from freki.pictures import (
@@ -148,6 +150,7 @@ def keep(
         ),
     ).lastrowid
     assert row is not None
+    _keep_pictures(db, told)
     for capture in told.captures:
         _keep_capture(db, row, crawl or 0, capture)
     return row
@@ -215,7 +218,9 @@ def picture(db: Database, digest: bytes, crawl: int | None = None) -> Picture | 
     row = db.execute(SQL["picture_data"], {"digest": digest, "crawl": crawl}).fetchone()
     if row is None:
         return None
-    data, format_, width, height = row
+    stored, format_, width, height = row
+    data = Shelf(db).take(Kind.picture, digest, stored)
+    assert data is not None, "a picture without its bytes is not stored"
     return Picture(data=data, format=format_, width=width, height=height)
 
 
@@ -277,7 +282,7 @@ def _keep_capture(db: Database, rendering: int, scope: int, capture: Capture) ->
             capture.blank,
             None if capture.phash is None else _signed(capture.phash),
             leader,
-            _keep_picture(db, capture.picture),
+            _picture_id(db, capture.picture),
         ),
     ).lastrowid
     assert row is not None
@@ -286,14 +291,25 @@ def _keep_capture(db: Database, rendering: int, scope: int, capture: Capture) ->
         bands = [(scope, band, row, _signed(capture.phash)) for band in _bands(capture.phash)]
         db.executemany(SQL["likeness_add"], bands)
     for thumbnail in capture.thumbnails:
-        db.execute(SQL["thumbnail_add"], (row, thumbnail.width, _keep_picture(db, thumbnail)))
+        db.execute(SQL["thumbnail_add"], (row, thumbnail.width, _picture_id(db, thumbnail)))
 
 
-def _keep_picture(db: Database, picture: Picture) -> int:
-    digest = picture.digest
-    size = (picture.width, picture.height, len(picture.data))
-    db.execute(SQL["picture_add"], (digest, picture.format, *size, picture.data))
-    return int(db.execute(SQL["picture_id"], (digest,)).fetchone()[0])
+def _keep_pictures(db: Database, seen: Rendering) -> None:
+    """Every picture of a visit, once."""
+    captures = seen.captures
+    pictures = [capture.picture for capture in captures]
+    pictures += [thumbnail for capture in captures for thumbnail in capture.thumbnails]
+    blobs = blobs_of(db) if pictures else None
+    if blobs is not None:
+        blobs.keep(Kind.picture, {picture.digest: picture.data for picture in pictures})
+    for picture in pictures:
+        size = (picture.width, picture.height, len(picture.data))
+        data = picture.data if blobs is None else ELSEWHERE
+        db.execute(SQL["picture_add"], (picture.digest, picture.format, *size, data))
+
+
+def _picture_id(db: Database, picture: Picture) -> int:
+    return int(db.execute(SQL["picture_id"], (picture.digest,)).fetchone()[0])
 
 
 def _first_alike(db: Database, scope: int, phash: int) -> int | None:

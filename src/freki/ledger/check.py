@@ -15,6 +15,7 @@ from zstandard import ZstdError
 
 from freki.config import Settings
 from freki.errors import StoreDamaged
+from freki.ledger.blobs import Kind, Shelf
 from freki.ledger.cells import odd_cells, rest_soon
 from freki.ledger.database import Database
 from freki.ledger.discover import fits
@@ -29,7 +30,7 @@ from freki.ledger.identity import (
     put_back,
     renamed_hosts,
 )
-from freki.ledger.rows import unpack_body, unpack_links
+from freki.ledger.rows import ELSEWHERE, unpack_body, unpack_links
 from freki.ledger.statements import statements
 from freki.ledger.store import ADVICE, describes_ours
 from freki.messages import Reason, State, Timings, Via
@@ -222,11 +223,13 @@ def _orphans(db: Database) -> Iterator[Finding]:
 
 
 def _bodies(db: Database) -> Iterator[Finding]:
+    shelf = Shelf(db)
     for id_, digest, data in db.execute(SQL["bodies"]):
         try:
             if data is None and len(digest) == DIGEST:
                 continue
-            is_whole = sha256(unpack_body(data)).digest() == digest
+            whole = data if data != ELSEWHERE else shelf.find(Kind.body, digest)
+            is_whole = whole is not None and sha256(unpack_body(whole)).digest() == digest
         except (ZstdError, TypeError, MemoryError):
             is_whole = False
         if not is_whole:
@@ -234,8 +237,10 @@ def _bodies(db: Database) -> Iterator[Finding]:
 
 
 def _pictures(db: Database) -> Iterator[Finding]:
+    shelf = Shelf(db)
     for id_, digest, data in db.execute(SQL["pictures"]):
-        if not isinstance(data, bytes) or sha256(data).digest() != digest:
+        whole = data if data != ELSEWHERE else shelf.find(Kind.picture, digest)
+        if not isinstance(whole, bytes) or sha256(whole).digest() != digest:
             text = f"picture {id_} is not what its digest says"
             yield Finding(text, "dropped", _doing("picture_drop", id_))
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.blobs import Kind, Shelf
 from freki.ledger.database import Database, named
 from freki.ledger.discover import fingerprint
 from freki.ledger.identity import secret_of
@@ -272,7 +273,7 @@ def arrivals(
     db: Database, crawl: int, after: int, limit: int, *, bodies: bool, every: bool
 ) -> Iterator[Arrival]:
     """The pages stored behind the one numbered `after`; where asked for, `every` answer."""
-    secret = secret_of(db)
+    secret, shelf = secret_of(db), Shelf(db)
     wanted: dict[str, object] = {"crawl": crawl, "after": after, "limit": limit}
     wanted |= {"bodies": bodies, "every": every}
     for row in named(db.execute(SQL["arrivals"], wanted)):
@@ -282,7 +283,7 @@ def arrivals(
             row["arrival"],
             _page_line(db, row, final_url, links),
             Reason(row["reason"]),
-            unpack_body(row["data"]) if row["data"] is not None else None,
+            _body(shelf, row["digest"], row["data"]),
             unpack_request(row["request"]) if row["request"] is not None else None,
         )
 
@@ -346,7 +347,12 @@ def item_counts(db: Database, crawl: int) -> dict[str, int]:
 def body(db: Database, url: int) -> bytes | None:
     """The body of a visit, or None where it was not kept."""
     row = db.execute(SQL["body_of"], (url,)).fetchone()
-    return unpack_body(row[0]) if row and row[0] is not None else None
+    return _body(Shelf(db), *row) if row else None
+
+
+def _body(shelf: Shelf, digest: bytes, data: bytes | None) -> bytes | None:
+    packed = shelf.take(Kind.body, digest, data)
+    return None if packed is None else unpack_body(packed)
 
 
 def iso(seconds: float) -> str:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from zstandard import ZstdCompressor, ZstdDecompressor
 
+from freki.ledger.blobs import Blobs, Kind
 from freki.messages import (
     PAGES,
     Batch,
@@ -24,6 +25,9 @@ from freki.messages import (
 
 # Level 1 costs 35 µs for a page of 28 KB; level 3 saves 4 % more room for 10 µs more.
 LEVEL = 1
+
+# In place of bytes that are in the blob store.
+ELSEWHERE = b""
 
 _LINKS = msgspec.json.Decoder(list[Link])
 _REQUEST = msgspec.msgpack.Decoder(Request)
@@ -50,14 +54,18 @@ class Rows(Struct):
 class Packer:
     """Makes `Rows`; holds the compressor, which is costly to make."""
 
-    def __init__(self, keep: str) -> None:
+    def __init__(self, keep: str, blobs: Blobs | None = None) -> None:
         self._keep = keep
+        self._blobs = blobs
         self._zstd = ZstdCompressor(level=LEVEL)
 
     def pack(self, batch: Batch) -> Rows:
         rows = Rows()
         for outcome in batch.outcomes:
             self._pack_outcome(outcome, rows)
+        if self._blobs is not None:
+            self._blobs.keep(Kind.body, {digest: data for digest, data in rows.bodies if data})
+            rows.bodies = [(digest, data and ELSEWHERE) for digest, data in rows.bodies]
         rows.rules = [
             (self._zstd.compress(rules.body), rules.at, rules.status, rules.tries, rules.host)
             for rules in batch.rules

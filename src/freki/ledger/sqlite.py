@@ -15,17 +15,12 @@ from msgspec import json
 from freki.errors import LeaseLost, StoreDamaged
 from freki.ledger.alive import this_machine, this_process
 from freki.ledger.belief import DATE, HOST, SESSIONS, URLS, Heard, believed
+from freki.ledger.blobs import blobs_of
 from freki.ledger.database import Database
 from freki.ledger.depths import Depths, Nearer, Tally
 from freki.ledger.discover import Fingerprint, Known, New, Sieve
 from freki.ledger.identity import prints_of
-from freki.ledger.rows import (
-    Packer,
-    Rows,
-    asked,
-    pack_request,
-    unpack_rules,
-)
+from freki.ledger.rows import Packer, Rows, asked, pack_request, unpack_rules
 from freki.ledger.statements import statements
 from freki.ledger.store import ADVICE, translated
 from freki.ledger.terms import Terms
@@ -60,9 +55,9 @@ class SqliteLedger(Depths):
         self._store = store
         self._crawl = crawl
         self._terms = terms
-        self._packer = Packer(terms.keep)
         self._heard = Heard()
         with translated(store):
+            self._packer = Packer(terms.keep, blobs_of(db))
             self._sieve = self._make_sieve(prints or prints_of(db))
             known = sum(count for _, _, count in db.execute(SQL["tally"], (crawl,)))
             if known <= MAX_LOADED:

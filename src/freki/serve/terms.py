@@ -34,6 +34,9 @@ class Terms(Struct, frozen=True):
     store: Annotated[
         str, Meta(description="keep everything on a server, as postgresql://USER@HOST/DATABASE")
     ] = ""
+    blobs: Annotated[
+        str, Meta(description="of --store: keep bodies and pictures in a folder or at a URL")
+    ] = ""
     host: Annotated[str, Meta(description="the address to listen at")] = "127.0.0.1"
     port: Annotated[int, Meta(description="0 is any that is free")] = PORT
     workers: Annotated[int, Meta(description="processes that work on jobs")] = 2

@@ -104,4 +104,4 @@ SELECT page.links FROM host JOIN url ON url.host = host.id JOIN page ON page.url
 WHERE host.crawl = ? AND host.origin = ? AND url.print = ? AND url.path = ?;
 
 -- name: body_of
-SELECT body.data FROM page JOIN body ON body.id = page.body WHERE page.url = ?;
+SELECT body.digest, body.data FROM page JOIN body ON body.id = page.body WHERE page.url = ?;
