@@ -2,6 +2,7 @@
 
 from io import BytesIO
 
+import pytest
 from PIL import Image, ImageDraw
 
 from freki.fetch.browser.compare import compare, marked
@@ -51,12 +52,43 @@ def test_a_box_is_found_where_it_is() -> None:
     assert difference.removed == []
 
 
-def test_a_banner_that_pushes_everything_down_is_one_change_of_its_height() -> None:
-    difference = compare(page(), page(banner=160))
-    assert difference.grown == 160
-    assert difference.changed < 0.2
+@pytest.mark.parametrize("height", [7, 90, 159, 160, 500])
+def test_a_banner_that_pushes_everything_down_is_one_change_of_its_height(height: int) -> None:
+    difference = compare(page(), page(banner=height))
+    assert difference.grown == height
+    assert difference.changed < 1.1 * height / (1_200 + height) + 0.01
     assert difference.shifted >= 1_000
     assert difference.boxes[0].y == 0
+
+
+def text(gone: int | None = None, sale: int = 0) -> bytes:
+    """Paragraphs that look alike but for a word of theirs."""
+    image = Image.new("RGB", (640, 2_000), "white")
+    draw = ImageDraw.Draw(image)
+    y = 20 + sale
+    for paragraph in range(20):
+        if paragraph == gone:
+            continue
+        for line in range(3):
+            for word in range(10):
+                wide = 5 + paragraph * 37 % 50 if (line, word) == (1, 4) else 18 + word * 7 % 20
+                draw.rectangle((20 + word * 60, y, 20 + word * 60 + wide, y + 9), fill=(60, 60, 60))
+            y += 19
+        y += 30
+    return encoded(image.crop((0, 0, 640, y)), "webp", 78)
+
+
+def test_a_paragraph_that_is_gone_changes_none_of_those_that_look_like_it() -> None:
+    difference = compare(text(), text(gone=5))
+    assert sum(box.height for box in difference.removed) == 87
+    assert difference.changed < 0.1
+
+
+def test_what_came_above_and_what_went_below_are_two_changes() -> None:
+    difference = compare(text(), text(gone=12, sale=133))
+    assert sum(box.height for box in difference.removed) >= 87
+    assert difference.changed < 0.2
+    assert difference.shifted >= 1_500
 
 
 def test_what_went_away_is_told_where_it_was() -> None:

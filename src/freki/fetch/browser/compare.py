@@ -1,27 +1,18 @@
 """What changed between two pictures of a page.
 
 A banner that pushes everything down did not change everything: rows of one picture are found again
-in the other first, as lines of two texts are, and only what has no partner, or looks different
-beside its partner, has changed.
+in the other first, and only what has no partner, or looks different beside it, has changed.
 """
 
-from collections.abc import Iterator
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from freki.fetch.browser.align import stretches
 from freki.fetch.browser.look import opened
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-# Rows are compared as bands of so many, in the grey of so many columns. What lossy compression
-# changes from one copy to the next is no change: it stays below this, and within such a step.
-BAND = 8
-COLUMNS = 64
-NOISE = 10
-_STEP = 16
 
 # Of 255, what a pixel must differ to count, after half of the detail was taken away.
 THRESHOLD = 24
@@ -41,16 +32,6 @@ class Box(Struct, frozen=True):
     y: int
     width: int
     height: int
-
-
-class Step(NamedTuple):
-    """Bands of one picture and what became of them in the other: as difflib names it."""
-
-    kind: str
-    top: int
-    end: int
-    new_top: int
-    new_end: int
 
 
 class Difference(Struct, frozen=True, kw_only=True):
@@ -73,17 +54,14 @@ def compare(first: bytes, second: bytes) -> Difference:
     boxes: list[Box] = []
     removed: list[Box] = []
     seen = max(one.width * one.height, other.width * other.height)
-    for kind, top, end, new_top, new_end in _steps(_bands(one), _bands(other)):
-        rows, new_rows = _rows(one, top, end), _rows(other, new_top, new_end)
-        if kind == "equal" and top != new_top:
-            shifted += rows[1] - rows[0]
-        if kind in ("equal", "replace"):
-            common = min(rows[1] - rows[0], new_rows[1] - new_rows[0])
-            boxes += _changes(one, other, rows[0], new_rows[0], common)
-            rows, new_rows = (rows[0] + common, rows[1]), (new_rows[0] + common, new_rows[1])
-        if kind != "equal":
-            removed += _whole(one.width, rows)
-            boxes += _whole(other.width, new_rows)
+    for stretch in stretches(one, other):
+        rows, new_rows = stretch.end - stretch.top, stretch.new_end - stretch.new_top
+        if stretch.stays and stretch.top != stretch.new_top:
+            shifted += rows
+        common = min(rows, new_rows)
+        boxes += _changes(one, other, stretch.top, stretch.new_top, common)
+        removed += _whole(one.width, stretch.top + common, stretch.end)
+        boxes += _whole(other.width, stretch.new_top + common, stretch.new_end)
     area = sum(box.width * box.height for box in (*boxes, *removed))
     return Difference(
         same=False,
@@ -127,55 +105,22 @@ def _as_wide(one: "Image", other: "Image") -> tuple["Image", "Image"]:
     return widened(one), widened(other)
 
 
-def _bands(image: "Image") -> list[bytes]:
-    """A picture as rows of text: each band in the grey of so many columns."""
-    from PIL.Image import Resampling  # noqa: PLC0415
-
-    height = -(-image.height // BAND)
-    raw = image.convert("L").resize((COLUMNS, height), Resampling.BOX).tobytes()
-    return [raw[at * COLUMNS : at * COLUMNS + COLUMNS] for at in range(height)]
-
-
-def _steps(one: list[bytes], other: list[bytes]) -> Iterator[Step]:
-    """Which bands belong together: from the top, from the bottom, and between by their likeness."""
-    least = min(len(one), len(other))
-    top = next((at for at in range(least) if not _alike(one[at], other[at])), least)
-    left = least - top
-    bottom = next((at for at in range(left) if not _alike(one[-1 - at], other[-1 - at])), left)
-    end, new_end = len(one) - bottom, len(other) - bottom
-    yield Step("equal", 0, top, 0, top)
-    old, new = map(_coarse, one[top:end]), map(_coarse, other[top:new_end])
-    for kind, a, b, c, d in SequenceMatcher(None, list(old), list(new), False).get_opcodes():
-        yield Step(kind, top + a, top + b, top + c, top + d)
-    yield Step("equal", end, len(one), new_end, len(other))
-
-
-def _alike(one: bytes, other: bytes) -> bool:
-    return one == other or all(abs(a - b) <= NOISE for a, b in zip(one, other, strict=True))
-
-
-def _coarse(band: bytes) -> bytes:
-    return bytes((level + _STEP // 2) // _STEP for level in band)
-
-
-def _rows(image: "Image", top: int, end: int) -> tuple[int, int]:
-    return min(top * BAND, image.height), min(end * BAND, image.height)
-
-
-def _whole(width: int, rows: tuple[int, int]) -> list[Box]:
-    top, end = rows
+def _whole(width: int, top: int, end: int) -> list[Box]:
     return [Box(0, top, width, end - top)] if end > top else []
 
 
 def _changes(one: "Image", other: "Image", top: int, new_top: int, rows: int) -> list[Box]:
     """Where two stretches that belong together look different."""
-    from PIL import ImageChops  # noqa: PLC0415
+    from PIL import ImageChops, ImageFilter  # noqa: PLC0415
     from PIL.Image import Resampling  # noqa: PLC0415
 
     if rows <= 0:
         return []
     before = one.crop((0, top, one.width, top + rows))
     after = other.crop((0, new_top, other.width, new_top + rows))
+    if top != new_top:  # compressed in other blocks, and so with other noise
+        soft = ImageFilter.BoxBlur(1)
+        before, after = before.filter(soft), after.filter(soft)
     differs = ImageChops.difference(before, after).convert("L")
     mask = differs.point([255 * (level > THRESHOLD) for level in range(256)])
     size = (-(-mask.width // SQUARE), -(-mask.height // SQUARE))
