@@ -66,3 +66,22 @@ def test_a_page_takes_no_more_calls_than_it_did(tmp_path: Path) -> None:
     calls = extra / pages
     told = f"{calls:.0f} calls for a page; the number here is {CALLS_PER_PAGE}"
     assert CALLS_PER_PAGE * FEWER < calls < CALLS_PER_PAGE * MORE, told
+
+
+def test_hosts_that_stall_cost_nothing_while_they_stall(tmp_path: Path) -> None:
+    """What is paid for a host that never answers is its opening, however long the others take."""
+
+    def calls(pages: int, stalling: int) -> int:
+        crawling = Crawling(tmp_path / f"{pages}-{stalling}.db")
+        crawling.web.latency = lambda url: 100.0 if "stalling" in url else 0.05
+        for number in range(pages):
+            crawling.web.page(f"{SITE}/{number}", [f"{SITE}/{number + 1}"])
+        seeds = [f"http://stalling{number}.test/" for number in range(stalling)]
+        with _counted() as count:
+            crawling(*seeds, f"{SITE}/0", delay=0.5, ignore_robots=True, attempts=1)
+        return count.calls
+
+    beside_one_page = calls(1, 300) - calls(1, 100)
+    beside_many = calls(150, 300) - calls(150, 100)
+    told = f"{beside_many} calls for 200 hosts beside 150 pages, {beside_one_page} beside one"
+    assert beside_many < 1.25 * beside_one_page, told

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from freki.engine.turns import LONGEST_ROUND, Turns
+from freki.engine.turns import LONGEST_ROUND, WOKEN, Turns
 
 PAGES = 40
 
@@ -33,6 +33,32 @@ def test_who_else_waits_gets_a_turn_between_many_pages() -> None:
     order = asyncio.run(crowd())
     assert order.count("page") == PAGES
     assert order.index("somebody else") < PAGES / 2
+
+
+def test_who_waits_does_not_look_again_and_again() -> None:
+    """Hundreds of pages that each take half a round: what waiting costs does not grow with them."""
+    looks, now = 0, 0.0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        return now
+
+    async def page(turns: Turns, number: int, read: list[int]) -> None:
+        nonlocal now
+        await turns()
+        now += LONGEST_ROUND / 2
+        read.append(number)
+
+    async def crowd(pages: int) -> list[int]:
+        turns, read = Turns(clock), list[int]()
+        async with asyncio.TaskGroup() as group:
+            for number in range(pages):
+                group.create_task(page(turns, number, read))
+        return read
+
+    assert sorted(asyncio.run(crowd(500))) == list(range(500))
+    assert looks < 500 * WOKEN
 
 
 def test_a_page_that_comes_alone_is_read_at_once() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 from enum import StrEnum
-from itertools import takewhile
 
 from freki.engine.journey import Steps, journey
 from freki.errors import LeaseLost, StoreDamaged, StoreError
@@ -24,8 +23,8 @@ LOW_WATER = 64
 LOOK_SOON = 0.02
 LOOK_AGAIN = 1.0
 
-# Seconds after which a journey counts as stalled, how often that is looked at, and how many
-# stalled ones there may be for each that is not.
+# Seconds after which a journey counts as stalled, how often that is looked at while there is no
+# room, and how many stalled ones there may be for each that is not.
 STALLED = 1.0
 STALL_CHECK = 0.25
 MOST_STALLED = 3
@@ -266,38 +265,42 @@ class Travels:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._started: dict[asyncio.Task[None], float] = {}  # the oldest first
-        self._stalled = 0
-        self._counted_at = 0.0
+        self._stalled: set[asyncio.Task[None]] = set()  # no more of them than there are hosts
 
     def __repr__(self) -> str:
-        return f"<Travels {len(self._started)} stalled={self._stalled}>"
+        return f"<Travels {len(self._started)} stalled={len(self._stalled)}>"
 
     def add(self, travel: asyncio.Task[None], now: float) -> None:
         self._started[travel] = now
-        travel.add_done_callback(lambda ended: self._started.pop(ended, None))
+        travel.add_done_callback(self._end)
 
     def leave(self) -> None:
         """The journey that calls this is over, so that it can send out the next one."""
         current = asyncio.current_task()
         assert current is not None
-        self._started.pop(current, None)
+        self._end(current)
 
     def has_room(self, now: float) -> bool:
-        under_way = len(self._started)
+        under_way = len(self._started) + len(self._stalled)
         if under_way < self._limit:
             return True
-        if now - self._counted_at > STALL_CHECK:
-            self._counted_at = now
-            late = takewhile(lambda started: started < now - STALLED, self._started.values())
-            self._stalled = sum(1 for _ in late)
-        return under_way < self._limit + min(self._stalled, MOST_STALLED * self._limit)
+        # The oldest come first, and each is looked at once: thousands may stall for a minute.
+        while self._started and (oldest := next(iter(self._started.items())))[1] < now - STALLED:
+            del self._started[oldest[0]]
+            self._stalled.add(oldest[0])
+        return under_way < self._limit + min(len(self._stalled), MOST_STALLED * self._limit)
 
     async def drained(self, seconds: float) -> None:
         """Let journeys end until the deadline; the URLs of the others stay ours to give back."""
-        if self._started:
-            await asyncio.wait(self._started, timeout=seconds)
-        for travel in self._started:
+        under_way = {*self._started, *self._stalled}
+        if under_way:
+            await asyncio.wait(under_way, timeout=seconds)
+        for travel in {*self._started, *self._stalled}:
             travel.cancel()
+
+    def _end(self, travel: asyncio.Task[None]) -> None:
+        self._started.pop(travel, None)
+        self._stalled.discard(travel)
 
 
 def first_error(errors: BaseException) -> BaseException:

@@ -86,6 +86,7 @@ class Agenda:
         self._line: list[tuple[float, int, _Host]] = []
         self._turn = 0  # breaks ties by age, so that equal hosts alternate
         self._hungry: dict[int, _Host] = {}
+        self._stocked: dict[int, _Host] = {}  # with claims, and those that had some
         self._addresses: dict[str, float] = {}  # as many as hosts are held, see `drop`
         self.waiting = 0
         self.active = 0
@@ -106,6 +107,7 @@ class Agenda:
             else:
                 host.claims.extend(work.claims)
             self._hungry.pop(host.id, None)
+            self._stocked[host.id] = host
             self.waiting += len(work.claims)
             self._list(host)
 
@@ -201,8 +203,9 @@ class Agenda:
         return [host.rest() for host in self._hungry.values()]
 
     def full(self, most: int) -> list[int]:
-        """Hosts that need no further claims for now."""
-        return [host.id for host in self._hosts.values() if len(host.claims) >= most]
+        """Hosts that need no further claims for now; thousands may be held that stall."""
+        self._stocked = {id_: host for id_, host in self._stocked.items() if host.claims}
+        return [id_ for id_, host in self._stocked.items() if len(host.claims) >= most]
 
     def drop(self, hosts: Iterable[int]) -> None:
         """Forget hosts that the ledger let go."""
@@ -217,6 +220,7 @@ class Agenda:
         """Forget everything: the claims are not ours any more."""
         self._hosts.clear()
         self._hungry.clear()
+        self._stocked.clear()
         self._line.clear()
         self._addresses.clear()
         self.waiting = self.active = 0
