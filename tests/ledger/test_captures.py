@@ -131,3 +131,12 @@ def test_only_what_is_old_and_of_no_crawl_is_forgotten(db: Database) -> None:
     captures.store(db, NOW, seen())
     assert captures.drop_before(db, NOW - 5) == 1
     assert count(db, "rendering") == 2
+
+
+def test_a_picture_of_another_crawl_is_not_there(db: Database) -> None:
+    captures.store(db, NOW, seen(), 7)
+    (line,) = captures.renderings(db, Wanted(crawl=7))
+    for sha256_ in (line.captures[0].sha256, line.captures[0].thumbnails[0].sha256):
+        digest = bytes.fromhex(sha256_)
+        assert captures.picture(db, digest, 7) is not None
+        assert captures.picture(db, digest, 8) is None

@@ -1,19 +1,23 @@
 """The books of the service: fair, durable, and never two workers on one crawl."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier, Event
+from typing import TypeVar
 
 import pytest
+from tests.postgres import PostgresServer
 
 from freki.config import Settings
 from freki.errors import StoreUnreachable
 from freki.ledger import crawls
-from freki.ledger.jobs import orders, shift, upkeep
+from freki.ledger.jobs import events, orders, shift, upkeep
 from freki.ledger.jobs.folder import Folder
 from freki.ledger.jobs.keys import ANYBODY, Key, Quotas
-from freki.ledger.jobs.orders import Accepted, Job, Order, Refusal, Result
+from freki.ledger.jobs.orders import Accepted, Job, Order, Refusal, Repeat, Result
 from freki.ledger.jobs.place import SQL, Desk, Place
 from freki.ledger.jobs.served import Served
 from freki.ledger.jobs.shift import LEASE, MOST_ATTEMPTS, Shift
@@ -27,12 +31,28 @@ def caller(id_: str, **quotas: int) -> Key:
     return Key(id_, id_, ("submit",), Quotas(**quotas), 0.0)
 
 
+@pytest.fixture(scope="module")
+def server(postgres: PostgresServer) -> Served:
+    made = Served(postgres.schema())
+    made.prepare()
+    return made
+
+
+def emptied(served: Served, postgres: PostgresServer) -> Served:
+    """As new, and in a tenth of the time."""
+    kept = ("store", "secret", "books")
+    named = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> ALL (%s)"
+    tables = postgres.ask(named, served.address.schema, list(kept))
+    postgres.ask("; ".join(f"DELETE FROM {served.address.schema}.{name}" for name in tables))
+    return served
+
+
 @pytest.fixture(params=["folder", pytest.param("server", marks=pytest.mark.system)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "folder":
         made: Place = Folder(tmp_path / "data")
     else:
-        made = Served(request.getfixturevalue("postgres").schema())
+        made = emptied(request.getfixturevalue("server"), request.getfixturevalue("postgres"))
     made.prepare()
     return made
 
@@ -230,6 +250,89 @@ def test_files_of_others_are_not_swept(tmp_path: Path) -> None:
     with closing(folder.desk()) as desk:
         assert upkeep.sweep(desk, time.time() + upkeep.YOUNG + 60.0) == 0
     assert (folder.crawls / "notes.txt").exists()
+
+
+T = TypeVar("T")
+
+
+def at_once(place: Place, act: Callable[[Desk, int], T], count: int = 4) -> list[T]:
+    """What becomes of it when several do it at the same time, each with a desk of their own."""
+    together = Barrier(count)
+
+    def one(number: int) -> T:
+        with closing(place.desk()) as desk:
+            together.wait()
+            return act(desk, number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
+
+
+def test_no_job_is_taken_by_two(desk: Desk, place: Place) -> None:
+    jobs = {accept(desk).id for _ in range(40)}
+
+    def take_all(own: Desk, _: int) -> list[str]:
+        worker, taken = shift.begin(own, 0.0), list[str]()
+        while (job := take(own, worker)) is not None or orders.open_in_all(own).get("queued"):
+            taken += [job.id] if job else []
+        return taken
+
+    taken = [id_ for of_one in at_once(place, take_all) for id_ in of_one]
+    assert sorted(taken) == sorted(jobs)
+
+
+def test_of_those_that_share_a_crawl_only_one_is_taken_by_all(desk: Desk, place: Place) -> None:
+    for _ in range(8):
+        accept(desk, likeness=b"same")
+    taken = at_once(place, lambda own, _: take(own, shift.begin(own, 0.0)))
+    assert len([job for job in taken if job is not None]) == 1
+
+
+def test_the_same_request_sent_twice_at_once_begins_one_job(desk: Desk, place: Place) -> None:
+    repeat = Repeat("key", b"digest")
+
+    def send(own: Desk, _: int) -> str:
+        accepted = orders.accept(own, order(), ANYBODY, 100, 0.0, repeat)
+        assert isinstance(accepted, Accepted)
+        return accepted.job.id
+
+    assert len(set(at_once(place, send))) == 1
+    assert orders.open_in_all(desk) == {"queued": 1}
+
+
+def test_no_more_wait_than_may_whoever_sends_them_at_once(desk: Desk, place: Place) -> None:
+    who = caller("who", queued=5)
+
+    def send(own: Desk, _: int) -> list[object]:
+        return [orders.accept(own, order(), who, 100, 0.0, None) for _ in range(5)]
+
+    answers = [answer for of_one in at_once(place, send) for answer in of_one]
+    assert sum(isinstance(answer, Accepted) for answer in answers) == 5
+    assert orders.open_in_all(desk) == {"queued": 5}
+
+
+def test_who_reads_on_misses_nothing_while_many_write(desk: Desk, place: Place) -> None:
+    jobs = [accept(desk) for _ in range(3)]
+    began = events.last(desk)
+    over, deadline = Event(), time.monotonic() + 30.0
+
+    def write_or_read(own: Desk, number: int) -> list[int]:
+        seen, after = list[int](), began
+        if number < len(jobs):
+            for count in range(40):
+                shift.tell(own, jobs[number], {"pages": count}, [], 0, 0.0)
+            return seen
+        while not over.is_set() and time.monotonic() < deadline:
+            new = events.since(own, after, 1_000)
+            seen += [event.seq for _, event in new]
+            after = max(seen, default=began)
+            if len(seen) == 40 * len(jobs):
+                over.set()
+        return seen
+
+    *_, seen = at_once(place, write_or_read)
+    assert seen == [event.seq for _, event in events.since(desk, began, 1_000)]
+    assert len(seen) == 40 * len(jobs)
 
 
 @pytest.mark.parametrize("name", ["../x", "crl_", "crl_x/../y", "", "CRL_" + "0" * 32, "crl_a.db"])

@@ -12,7 +12,11 @@ from freki.cli.main import COMMANDS
 from freki.ledger.postgres.store import open_server
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-FILES = [DEPLOY / "compose.yaml", DEPLOY / "kubernetes" / "workers.yaml"]
+FILES = [
+    DEPLOY / "compose.yaml",
+    DEPLOY / "kubernetes" / "workers.yaml",
+    DEPLOY / "service" / "many.yaml",
+]
 
 
 def test_the_metric_of_the_autoscaler_is_one_that_the_store_gives(

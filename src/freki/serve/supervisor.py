@@ -62,6 +62,8 @@ class Supervisor:
             keeping = [group.create_task(self._keep(name)) for name in self._names()]
             began()
             await self._ending.wait()
+            if self._listener is not None:
+                self._listener.close()  # who comes now is refused, and asks another instance
             await self._let_all_end()
             for task in keeping:
                 task.cancel()
