@@ -23,6 +23,17 @@ prepare_environment() {
   build "$wanted" "$checkout/${!#}"
 }
 
+# Compiles what is written in C, where that is possible: Freki works without, and crawls slower.
+# Where it failed an empty file says so, and it is not tried again before a source has changed.
+prepare_native() {
+  local native=$checkout/src/freki/native source
+  for source in "$native"/*.[ch] "$checkout/scripts/native.py"; do
+    [[ $native/reader.so -nt $source ]] || break
+  done
+  if [[ $native/reader.so -nt $source || ! -w $native ]] || ! has "${CC:-cc}"; then return; fi
+  "$environment/bin/python" "$checkout/scripts/native.py" 2>/dev/null || : >"$native/reader.so"
+}
+
 # An upgrade of the system may leave an environment whose python is gone, or is another version.
 is_ready() {
   local interpreter='' built=''

@@ -7,8 +7,8 @@ from tests.command import call, freki
 
 from freki.cli.doctor import Finding
 
-SUBJECTS = ["Python", "libcurl", "SQLite", "event loop", "host names", "open files", "room",
-    "browser", "fonts",
+SUBJECTS = ["Python", "libcurl", "SQLite", "event loop", "pages", "host names",
+    "open files", "room", "browser", "fonts",
 ]  # fmt: skip
 
 

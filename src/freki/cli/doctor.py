@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from freki import native
 from freki.cli.options import Parser, add_store
 from freki.fetch.browser.find import INSTALL, all_of
 
@@ -37,6 +38,7 @@ def run(command: str, words: list[str]) -> int:
         _libcurl(),
         Finding("SQLite", sqlite3.sqlite_version),
         _event_loop(),
+        _pages(),
         _names(),
         _files(),
         _room(arguments.store),
@@ -81,6 +83,15 @@ def _event_loop() -> Finding:
     except ImportError:
         return Finding("event loop", "asyncio", "pip install uvloop makes crawling faster")
     return Finding("event loop", "uvloop")
+
+
+def _pages() -> Finding:
+    if native.HERE is not None:
+        return Finding("pages", "read in C")
+    advice = "a C compiler makes reading faster: apt-get install gcc libc6-dev, and install again"
+    if (library := native.LIBRARY).exists():
+        advice = f"it does not work here and must go first: {library}; {advice}"
+    return Finding("pages", "read as trees", advice)
 
 
 def _names() -> Finding:

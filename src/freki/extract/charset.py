@@ -31,6 +31,33 @@ _CODECS = {
     "x-mac-cyrillic": "mac_cyrillic",
 }
 
+# The first word "charset" of a page in a plain `<meta>`. Nothing before it has a "<" or ">" where
+# it would have to be known whether it stands in a comment, a script or a value.
+_PLAINLY_TOLD = re.compile(
+    rb"""
+    (?: (?!charset) [^<>]
+      | <!-- (?: (?!charset|--) [^<>] )*+ -->
+      | < (?: \? | !(?!--) ) (?: (?!charset) [^<>] )*+ >
+      | <title> (?: (?!charset) [^<>] )*+ </title>
+      | < (?!!--|meta[\s/]+(?:http-equiv|charset)|title|style|script|textarea|xmp|iframe|no|template
+             |plaintext|svg|math) [a-z/]
+        (?: (?!charset) [^<>"'=]
+          | = \s*+ (?: "(?: (?!charset) [^<>"] )*+" | '(?: (?!charset) [^<>'] )*+'
+                     | (?!charset) [^<>"'\s] )
+        )*+ >
+    )*+
+    <meta \s++ (?: charset=["']?
+                 | http-equiv=["']?content-type["']? \s++ content=["'] [a-z/+]++ ; \s*+ charset= )
+    ([a-z0-9_-]{3,20}) ["'\s/>]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# What the guess finds in nothing but ASCII, and what could make it find something else.
+_ASCII = "windows-1252"
+_TOLD_OTHERWISE = re.compile(rb"charset|[\0-\x08\x0e-\x1f\x7f~]", re.IGNORECASE)
+
+_BYTEWISE = ("windows-125", "iso-8859-", "koi8-")
+
 _MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
@@ -43,6 +70,23 @@ def declared(content_type: str) -> str | None:
 def announced(body: bytes, content_type: str) -> str | None:
     """What header or XML declaration say; None leaves it to mark, `<meta>` and guess."""
     return declared(content_type) or _by_xml_declaration(body)
+
+
+def told(body: bytes, content_type: str) -> str | None:
+    """The charset of a body, where it is told so plainly that no parser has to be asked.
+
+    None where it is not, or where the charset is none that its characters are read byte by byte in.
+    """
+    if body.startswith(_MARKS):
+        return "UTF-8" if body.startswith(_MARKS[0]) else None
+    name = announced(body, content_type)
+    if name is None:
+        meta = _PLAINLY_TOLD.match(body[:_PRESCAN])
+        if meta is not None:
+            name = _known(meta[1].decode("ascii"))
+        elif body.isascii() and _TOLD_OTHERWISE.search(body) is None:
+            name = _ASCII
+    return name if name == "UTF-8" or (name or "").lower().startswith(_BYTEWISE) else None
 
 
 def decode(body: bytes, content_type: str) -> tuple[str, str]:

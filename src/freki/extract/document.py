@@ -16,6 +16,11 @@ from freki.url import join
 XHTML = "application/xhtml+xml"
 
 
+def media_type(response: Response) -> str:
+    """The type of an answer without its parameters."""
+    return response.content_type.partition(";")[0].strip().lower()
+
+
 class Parsed(NamedTuple):
     """A tree and the name of the charset its bytes were read in."""
 
@@ -70,7 +75,7 @@ _last = _Last()
 
 
 def _parse(response: Response) -> Parsed:
-    if response.content_type.partition(";")[0].strip().lower() == XHTML:
+    if media_type(response) == XHTML:
         # In XML `<script src="x"/>` is whole; the HTML parser would take the rest of the page
         # for the script. Much of what is sent as XHTML is no XML, so browsers' error page is not
         # copied: it is read as HTML then.

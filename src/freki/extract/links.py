@@ -8,24 +8,15 @@ dictionary look-ups, 0.3 us, and only the first of each URL is read further.
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, islice
-
-from turbohtml import Document, Element
+from itertools import chain
 
 from freki.extract.charset import spelled
+from freki.extract.telling import Telling
 from freki.messages import Link, Via
 from freki.url import Joiner, directory, join
 
-# A page with more is a generated maze, and each link costs a row in the ledger.
-_MAX_ANCHORS = 100_000
-
-# A relative link of 20 bytes on a page with an address of 8 KiB is a URL of 8 KiB:
-# so many characters may the links of a page together take from its address.
-_MAX_INHERITED = 32_000_000
-
 _MAX_REMEMBERED = 65_536  # joined links of all directories together: about 20 MB
 
-_MAX_TEXT = 200
 _MAX_REL = 100
 
 _FOLLOWED = {"next", "prev", "canonical", "alternate"}
@@ -39,20 +30,25 @@ _REFRESH = re.compile(
 )
 
 
-def links(document: Document, telling: Iterable[Element], base: str) -> list[Link]:
-    """Where a page leads, each URL once: what `telling` elements name, then anchors in order.
+def links(page: Telling) -> list[Link]:
+    """Where a page leads, each URL once: what its elements name, then anchors in order.
 
-    `base` is what links are meant from, see `document.base`. An anchor is an `<a>` or `<area>` of
-    any namespace, in `<noscript>` and `<template>` too; where it has no `href`, its `xlink:href`
-    counts, as drawings have it.
+    An anchor is an `<a>` or `<area>` of any namespace, in `<noscript>` and `<template>` too; where
+    it has no `href`, its `xlink:href` counts, as drawings have it.
     """
+    base, encoding, anchors = page.base, page.charset, page.anchors
     joined = _directories.joiner(base)
     known = len(joined)
-    found = _each_once(_named(telling, base, joined, document.encoding))
-    for url, anchor in _anchors(document, base, joined).items():
-        if url not in found:
-            rel = anchor.attr("rel")
-            found[url] = Link(url, _text(anchor), relations(rel) if rel else "")
+    respells = encoding != "UTF-8"
+    found = _each_once(_named(page, joined))
+    for written, number in anchors.addresses():
+        href = spelled(written, encoding) if respells else written
+        url = joined[href]
+        if url == "":
+            url = join(base, href)
+        if url and url not in found:
+            text, rel = anchors.about(number)
+            found[url] = Link(url, text, relations(rel) if rel else "")
     _directories.grew(len(joined) - known)
     return list(found.values())
 
@@ -75,33 +71,25 @@ def _each_once(links: Iterable[Link]) -> dict[str, Link]:
     return found
 
 
-def collapsed(text: str, limit: int) -> str:
-    """Text on one line, cut at `limit` characters."""
-    if len(text) > limit:
-        text = text[: 8 * limit]  # markup is indented; who pads more than that is hostile
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[:limit].rstrip()
+def _named(page: Telling, joined: Joiner) -> Iterator[Link]:
+    for kind, word, value, rel in page.named:
+        href, via = _lead(kind, word, value)
+        href = href and spelled(href, page.charset)
+        if href and (url := joined[href] or join(page.base, href)):
+            yield Link(url, "", relations(rel), via)
 
 
-def _named(
-    telling: Iterable[Element], base: str, joined: Joiner, encoding: str | None
-) -> Iterator[Link]:
-    for element in telling:
-        match element.tag:
-            case "link":
-                href, via = _relation(element)
-            case "meta":
-                href, via = _refresh(element), Via.refresh
-            case _:
-                href, via = element.attr("src"), Via.frame
-        href = href and spelled(href, encoding)
-        if href and (url := joined[href] or join(base, href)):
-            yield Link(url, "", _rel(element), via)
-
-
-def _relation(link: Element) -> tuple[str | None, Via]:
-    via = relation((link.attr("rel") or "")[:_MAX_REL])
-    return (None, Via.link) if via is None else (link.attr("href"), via)
+def _lead(kind: str, word: str, value: str) -> tuple[str | None, Via]:
+    """Where an element leads, and how."""
+    match kind:
+        case "link" if (via := relation(word[:_MAX_REL])) is not None:
+            return value, via
+        case "refresh" if word.lower() == "refresh":
+            return refresh_target(value), Via.refresh
+        case "frame":
+            return value, Via.frame
+        case _:
+            return None, Via.link
 
 
 @lru_cache(maxsize=1024)  # the same ten stand in the head of every page
@@ -113,69 +101,10 @@ def relation(rel: str) -> Via | None:
     return Via.canonical if "canonical" in relations else Via.link
 
 
-def _refresh(meta: Element) -> str | None:
-    if (meta.attr("http-equiv") or "").lower() != "refresh":
-        return None
-    return refresh_target(meta.attr("content") or "")
-
-
 def refresh_target(text: str) -> str | None:
     """Where a refresh leads, as a `meta` element or a header has it."""
     refresh = _REFRESH.match(text)
     return refresh and refresh[refresh.lastindex or 0]
-
-
-def _anchors(document: Document, base: str, joined: Joiner) -> dict[str, Element]:
-    """The first anchor of each URL."""
-    most = min(_MAX_ANCHORS, _MAX_INHERITED // len(base))
-    written: dict[str | None, Element] = {}
-    first: dict[str, Element] = {}
-    for anchor in islice(document.iter_elements(("a", "area")), most):
-        href = anchor.attr("href")
-        if href is None:
-            href = anchor.attr("xlink:href")
-        if href in written:
-            continue
-        written[href] = anchor
-        if not href or href[0] == "#":
-            continue
-        if not href.isascii():
-            href = spelled(href, document.encoding)
-        url = joined[href]
-        if url == "":
-            url = join(base, href)
-        if url and url not in first:
-            first[url] = anchor
-    return first
-
-
-def _text(anchor: Element) -> str:
-    """The words of an anchor, else its title, else what stands for its picture."""
-    if anchor.tag == "area":
-        return _attribute(anchor, "alt")
-    # An `<a>` holds others only in broken or hostile markup (SVG, table cells). Reading the text
-    # of each would take the square of their number; to look for the first inside is linear.
-    if anchor.find("a") is not None:
-        return _attribute(anchor, "title")
-    text = anchor.text
-    if "{" in text:  # the style of a drawing is text as well; this way of reading leaves it out
-        text = anchor.to_text()
-    if len(text) <= _MAX_TEXT and (words := text.split()):  # nearly always
-        return " ".join(words)
-    return collapsed(text, _MAX_TEXT) or _attribute(anchor, "title") or _picture(anchor)
-
-
-def _picture(anchor: Element) -> str:
-    image = anchor.find("img")
-    return "" if image is None else _attribute(image, "alt")
-
-
-def _attribute(element: Element, name: str) -> str:
-    return collapsed(element.attr(name) or "", _MAX_TEXT)
-
-
-def _rel(element: Element) -> str:
-    return relations(element.attr("rel") or "")
 
 
 def relations(rel: str) -> str:

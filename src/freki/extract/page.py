@@ -7,20 +7,18 @@ has a bound that says so.
 """
 
 import re
-from itertools import islice
-
-from turbohtml import Element, Namespace
 
 from freki.extract import charset
-from freki.extract.document import XHTML, Parsed, base
+from freki.extract.document import XHTML, Parsed, media_type
 from freki.extract.document import parsed as tree
-from freki.extract.links import collapsed, links, merged, refresh_target
+from freki.extract.links import links, merged, refresh_target
+from freki.extract.telling import Telling, by_reader, by_tree
 from freki.extract.weblinks import announced
+from freki.extract.words import collapsed
 from freki.messages import Link, Page, Response, Via
 from freki.url import join
 
-_MAX_TELLING = 4000  # elements; a page in forty languages has a hundred
-_MAX_TEXT = 1000  # of title and description; search engines show 60 and 160 characters
+_MAX_TEXT = 1000  # of a description; search engines show 160 characters
 _MAX_LANGUAGE = 35  # BCP 47 (RFC 5646 4.4.1) asks for room for as many
 _MAX_DIRECTIVES = 1000
 
@@ -36,8 +34,6 @@ _LOOKS_LIKE_HTML = re.compile(
 )
 _SNIFFED = 1445  # bytes: WHATWG mimesniff 5.2
 
-_TELLING = ("base", "frame", "iframe", "link", "meta", "title")
-
 _US = {"*", "robots", "freki"}  # whom a directive names when it means us
 _VALUED = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 
@@ -47,26 +43,47 @@ def extract(response: Response) -> Page:
     location = response.location
     if location and 300 <= response.status < 400:
         return _redirect(response.url, location)
-    return told(response, parsed(response))
+    if not _is_html(response):
+        return told(response, None)
+    read = by_reader(response)
+    return told(response, tree(response)) if read is None else of_telling(response, read)
 
 
 def parsed(response: Response) -> Parsed | None:
     """The tree of an answer; None where it is no HTML."""
-    media_type = response.content_type.partition(";")[0].strip().lower()
-    return tree(response) if _is_html(media_type, response.body) else None
+    return tree(response) if _is_html(response) else None
 
 
 def told(response: Response, page: Parsed | None) -> Page:
     """What an answer with this tree says."""
     if page is not None:
-        return _read(response, page)
+        return of_telling(response, by_tree(response, page))
     forbidden = _forbidden_by_headers(response)
     found = _by_headers(response)
     return Page(
         links=found,
         canonical=_canonical(found),
-        language=_language(None, response),
+        language=_language("", response),
         charset=charset.declared(response.content_type),
+        noindex="noindex" in forbidden,
+        nofollow="nofollow" in forbidden,
+    )
+
+
+def of_telling(response: Response, telling: Telling) -> Page:
+    """What an answer says that tells this."""
+    found = merged(_by_headers(response), links(telling))
+    metas = _metas(telling)
+    forbidden = _forbidden_by_headers(response)
+    for text in metas.get("robots", []) + metas.get("freki", []):
+        forbidden |= _directives(text)
+    return Page(
+        links=found,
+        title=telling.title or None,
+        description=_description(metas),
+        canonical=_canonical(found),
+        language=_language(telling.language, response),
+        charset=telling.charset,
         noindex="noindex" in forbidden,
         nofollow="nofollow" in forbidden,
     )
@@ -77,32 +94,11 @@ def _redirect(url: str, location: str) -> Page:
     return Page(links=[Link(target, via=Via.redirect)] if target else [])
 
 
-def _is_html(media_type: str, body: bytes) -> bool:
-    if media_type in _UNTOLD:
-        return _LOOKS_LIKE_HTML.match(body[:_SNIFFED]) is not None
-    return media_type in _HTML
-
-
-def _read(response: Response, page: Parsed) -> Page:
-    document, encoding = page
-    telling = list(islice(document.iter_elements(_TELLING), _MAX_TELLING))
-    has_base = any(element.tag == "base" for element in telling)
-    found = links(document, telling, base(document, response) if has_base else response.url)
-    found = merged(_by_headers(response), found)
-    metas = _metas(telling)
-    forbidden = _forbidden_by_headers(response)
-    for text in metas.get("robots", []) + metas.get("freki", []):
-        forbidden |= _directives(text)
-    return Page(
-        links=found,
-        title=_title(telling),
-        description=_description(metas),
-        canonical=_canonical(found),
-        language=_language(document.root, response),
-        charset=encoding,
-        noindex="noindex" in forbidden,
-        nofollow="nofollow" in forbidden,
-    )
+def _is_html(response: Response) -> bool:
+    kind = media_type(response)
+    if kind in _UNTOLD:
+        return _LOOKS_LIKE_HTML.match(response.body[:_SNIFFED]) is not None
+    return kind in _HTML
 
 
 def _by_headers(response: Response) -> list[Link]:
@@ -118,11 +114,11 @@ def _canonical(found: list[Link]) -> str | None:
     return next((link.url for link in found if link.via == Via.canonical), None)
 
 
-def _metas(telling: list[Element]) -> dict[str, list[str]]:
+def _metas(telling: Telling) -> dict[str, list[str]]:
     metas: dict[str, list[str]] = {}
-    for element in telling:
-        if element.tag == "meta" and (name := element.attr("name")):
-            metas.setdefault(name.lower(), []).append(element.attr("content") or "")
+    for kind, name, content, _ in telling.named:
+        if kind == "meta":
+            metas.setdefault(name.lower(), []).append(content)
     return metas
 
 
@@ -151,20 +147,12 @@ def _directives(text: str) -> set[str]:
     return forbidden
 
 
-def _title(telling: list[Element]) -> str | None:
-    for element in telling:
-        if element.tag == "title" and element.namespace is Namespace.HTML:
-            return collapsed(element.text, _MAX_TEXT) or None
-    return None
-
-
 def _description(metas: dict[str, list[str]]) -> str | None:
     texts = (collapsed(content, _MAX_TEXT) for content in metas.get("description", ()))
     return next(filter(None, texts), None)
 
 
-def _language(root: Element | None, response: Response) -> str | None:
-    told = (root.attr("lang") or root.attr("xml:lang")) if root is not None else None
+def _language(told: str, response: Response) -> str | None:
     if not told:
         told = response.header("content-language") or ""
         # Of several languages none is the page's: WHATWG HTML 3.2.6.2.

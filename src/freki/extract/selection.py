@@ -15,7 +15,7 @@ from typing import overload
 from turbohtml import Document, Element, Node, Text, parse
 
 from freki.errors import BadSelector
-from freki.extract.links import collapsed
+from freki.extract.words import collapsed
 from freki.url import join
 
 # No text of an element is read further; a page may have 10 MiB.

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 
-from freki.extract.links import collapsed, relation, relations
+from freki.extract.links import relation, relations
+from freki.extract.words import collapsed
 from freki.messages import Link, Response
 from freki.url import join
 

@@ -1,0 +1,76 @@
+"""What is written in C, where the machine that Freki was installed on has a compiler.
+
+Without it all works the same, and slower: whoever calls has another way.
+"""
+
+import ctypes
+import threading
+from pathlib import Path
+
+LIBRARY = Path(__file__).with_name("reader.so")
+
+# A page of this many bytes is rare; the room for what is found in a longer one is not kept.
+_KEPT = 1_000_000
+
+
+class Native:
+    """A library, as `scripts/native.py` makes it. Raises `OSError` for anything else."""
+
+    def __init__(self, library: Path) -> None:
+        # A PyDLL keeps the interpreter for itself: a page takes less time than to ask for it again.
+        loaded = ctypes.PyDLL(str(library))
+        self._read_page = loaded.freki_read_page
+        self._read_page.argtypes = (
+            ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
+            ctypes.c_void_p,
+        )  # fmt: skip
+        self._kept = threading.local()
+
+    def read_page(self, body: bytes) -> tuple[list[str], list[str]] | None:
+        """What a page of UTF-8 names, and its anchors, as `found.h` has them.
+
+        None where only the tree of the page can tell.
+        """
+        rooms = self._rooms(len(body))
+        if not self._read_page(
+            body, len(body), rooms.names, rooms.anchors, rooms.size, rooms.lengths
+        ):
+            return None
+        names, anchors = rooms.lengths
+        return _fields(rooms.names, names), _fields(rooms.anchors, anchors)
+
+    def _rooms(self, length: int) -> "_Rooms":
+        if length > _KEPT:
+            return _Rooms(length)
+        rooms: _Rooms | None = getattr(self._kept, "rooms", None)
+        if rooms is None:
+            rooms = self._kept.rooms = _Rooms(_KEPT)
+        return rooms
+
+
+class _Rooms:
+    """Where what is found is written to. A reference of five bytes may mean six."""
+
+    __slots__ = ("anchors", "lengths", "names", "size")
+
+    def __init__(self, length: int) -> None:
+        self.size = 2 * length
+        self.names = ctypes.create_string_buffer(self.size)
+        self.anchors = ctypes.create_string_buffer(self.size)
+        self.lengths = (ctypes.c_size_t * 2)()
+
+
+def _fields(room: ctypes.Array[ctypes.c_char], length: int) -> list[str]:
+    fields = str(memoryview(room)[:length], "utf-8").split("\0")
+    fields.pop()
+    return fields
+
+
+def _load() -> Native | None:
+    try:
+        return Native(LIBRARY)
+    except OSError:
+        return None
+
+
+HERE = _load()

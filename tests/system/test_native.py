@@ -1,0 +1,99 @@
+"""What is compiled on this machine reads real pages, and damaged ones, as their tree tells."""
+
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripts import native
+from tests.markup import Markup
+from tests.system.conftest import DOCUMENTATION
+
+from freki.extract.page import of_telling, parsed, told
+from freki.extract.telling import by_reader
+from freki.messages import Response
+from freki.native import Native
+
+# Pages of the documentation that are damaged; the reader takes nearly all that are not.
+SAMPLED = 300
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Native:
+    target = tmp_path_factory.mktemp("native") / "reader.so"
+    native.compile_library(target)
+    return Native(target)
+
+
+def answers() -> Iterator[bytes]:
+    paths = sorted(DOCUMENTATION.glob("*.html"))
+    assert len(paths) > SAMPLED
+    yield from (path.read_bytes() for path in paths)
+
+
+def is_read_the_same(library: Native, body: bytes) -> bool:
+    """Whether the reader took the page; where it did, it must say what the tree says."""
+    response = Response("http://h/a/page", 200, (), body, "text/html; charset=utf-8")
+    telling = by_reader(response, library)
+    if telling is None:
+        return False
+    assert of_telling(response, telling) == told(response, parsed(response)), body
+    return True
+
+
+def test_real_pages_say_what_their_trees_say(library: Native) -> None:
+    taken = [is_read_the_same(library, body) for body in answers()]
+    assert sum(taken) > 0.95 * len(taken), "nearly all pages are for the reader"
+
+
+def test_damaged_pages_say_what_their_trees_say(library: Native) -> None:
+    pages = random.Random(2).sample(list(answers()), SAMPLED)
+    markup = Markup(seed=3)
+    taken = [is_read_the_same(library, markup.mutated(pages)) for _ in range(4000)]
+    assert sum(taken) > 0.3 * len(taken)
+
+
+def test_markup_of_any_kind_says_what_its_tree_says(library: Native) -> None:
+    markup = Markup(seed=4)
+    taken = [is_read_the_same(library, markup.page()) for _ in range(20_000)]
+    assert sum(taken) > 0.2 * len(taken)
+
+
+def test_no_page_is_read_beyond_its_end(tmp_path: Path) -> None:
+    program = checked_program(tmp_path)
+    markup = Markup(seed=5)
+    pages = list(answers())[:50]
+    files = []
+    for number in range(1500):
+        files.append(tmp_path / str(number))
+        files[-1].write_bytes(markup.page() if number % 2 else markup.mutated(pages))
+    run = subprocess.run(
+        [program, *files], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def checked_program(folder: Path) -> Path:
+    """A program that ends with an error where it touches memory that is not its own."""
+    native.write_references(folder)
+    program = folder / "check"
+    checks = ("-g", "-O1", "-std=gnu11", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+    sources = (
+        f"-I{folder}",
+        f"-I{native.SOURCES}",
+        str(Path(__file__).with_name("native_check.c")),
+    )
+    subprocess.run(
+        [native.found_compiler() or "cc", *checks, *sources, "-o", program], check=True, timeout=60
+    )
+    return program
+
+
+def test_time_is_linear_in_what_is_hostile(library: Native) -> None:
+    pieces = [b"<a href=x>", b"<p>", b"<b>", b"&", b"<div>", b"<!-", b"<script><!--", b"<a b='",
+        b"<table><tr><td>", b"</p>", b"<svg>", b"<li>", b"&notin", b"<title>", b"<x" + b" =" * 9,
+    ]  # fmt: skip
+    for piece in pieces:
+        body = piece * (1_000_000 // len(piece))
+        is_read_the_same(library, body)
