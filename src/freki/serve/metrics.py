@@ -15,6 +15,7 @@ STREAMS = ("freki_event_streams", "Event streams that are open")
 QUEUED = ("freki_jobs_queued", "Jobs that wait")
 RUNNING = ("freki_jobs_running", "Jobs in work")
 WAIT = ("freki_queue_wait_seconds", "Seconds that the job has waited which has waited longest")
+HOSTS_DUE = ("freki_hosts_due", "Hosts of running crawls that may be asked now, and nobody does")
 WORKERS = ("freki_workers", "Workers that are up")
 
 # Gauges that each worker tells: the key in its statistics, the name and what it says.
@@ -80,6 +81,8 @@ class _Books(Collector):
         yield GaugeMetricFamily(*RUNNING, value=standing.running)
         yield GaugeMetricFamily(*WAIT, value=standing.oldest_queued_seconds)
         yield GaugeMetricFamily(*WORKERS, value=len(standing.workers))
+        if (due := self._office.hosts_due()) is not None:
+            yield GaugeMetricFamily(*HOSTS_DUE, value=due)
         for key, (name, text) in OF_WORKERS.items():
             gauge = GaugeMetricFamily(name, text, labels=["worker"])
             for number, worker in enumerate(standing.workers):

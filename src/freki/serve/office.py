@@ -216,6 +216,9 @@ class Office:
             oldest_queued_seconds=max(0.0, now - oldest) if oldest else 0.0,
         )
 
+    def hosts_due(self) -> int | None:
+        return self._desk.hosts_due()
+
     def counters(self) -> dict[tuple[str, str], float]:
         return shift.counters(self._desk)
 

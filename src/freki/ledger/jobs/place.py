@@ -50,6 +50,10 @@ class Desk(Protocol):
         """What a crawl takes, near enough for quotas."""
         ...
 
+    def hosts_due(self) -> int | None:
+        """Hosts that may be asked now and that nobody holds; None where no machine can be added."""
+        ...
+
     def remove(self, crawl: str) -> None:
         """Delete all that a crawl has stored; what is not there any more is as well."""
         ...

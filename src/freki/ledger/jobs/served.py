@@ -28,6 +28,9 @@ OURS: Final = statements("postgres/jobs.sql")
 # Seconds for which our clock is counted on from the server's.
 TRUSTED = 10.0
 
+# Hosts that are counted: those of some hundred workers.
+MOST_DUE = 100_000
+
 # Connections that are kept for reading.
 MOST_READERS = 8
 
@@ -220,6 +223,10 @@ class Desk:
     def bytes_of(self, crawl: str) -> int:
         with self.reading() as db:
             return int(db.execute(OURS["bytes_of"], (crawl,)).fetchone()[0])
+
+    def hosts_due(self) -> int:
+        with self.reading() as db:
+            return int(db.execute(OURS["hosts_due"], (MOST_DUE,)).fetchone()[0])
 
     def remove(self, crawl: str) -> None:
         """On a connection of its own: it may take a while."""

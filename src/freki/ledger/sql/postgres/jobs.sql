@@ -76,3 +76,12 @@ FROM crawl WHERE name = ?;
 
 -- name: crawls_before
 SELECT DISTINCT name FROM crawl WHERE name ~ '^(crl|scr|fet)_[0-9a-f]{32}$' AND started_at <= ?;
+
+-- Of crawls that somebody works on, and no further than anybody wants to know.
+-- name: hosts_due
+SELECT count(*) FROM (
+    SELECT 1 FROM host JOIN crawl ON crawl.id = host.crawl
+    WHERE crawl.status = 'running' AND ready
+      AND next_at <= extract(epoch FROM clock_timestamp())::double precision
+    LIMIT ?
+) AS due;
