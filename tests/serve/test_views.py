@@ -246,20 +246,6 @@ def test_a_list_is_searched_in_titles_and_addresses(
     assert [line.split(",")[0] for line in lines] == found
 
 
-@pytest.mark.parametrize("sort", ["size", "time"])
-def test_the_pages_that_are_shown_are_sorted(sort: str, hostile: tuple[httpx.Client, str]) -> None:
-    client, where = hostile
-    pages = [
-        re.findall(r'/pages/(\d+)">', client.get(f"{where}/pages", params=asked).text)
-        for asked in ({}, {"sort": sort}, {"sort": "__class__"})
-    ]
-    assert pages[0] == pages[2] == pages[1][::-1]
-    assert (
-        f'aria-sort=descending><a href="?sort={sort}'
-        in client.get(f"{where}/pages?sort={sort}").text
-    )
-
-
 @pytest.fixture
 def pictured(hostile: tuple[httpx.Client, str], data: Path) -> tuple[httpx.Client, str, list[str]]:
     """The same with two pictures of its page."""

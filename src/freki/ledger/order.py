@@ -56,6 +56,8 @@ def listed(
 def after(wanted: Filter, cursor: str) -> Filter:
     """The same, from behind a row on; raises ValueError for what is no cursor."""
     number, _, place = cursor.partition("~")
+    if (wanted.sort is None) != (place == ""):
+        raise ValueError("this is a cursor of another order")
     return replace(wanted, after=int(number), place=float(place) if place else None)
 
 

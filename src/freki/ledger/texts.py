@@ -25,6 +25,8 @@ from freki.ledger.store import translated
 SQL: Final = statements("texts.sql")
 INDEX: Final = statements("index.sql")
 
+SUFFIX = "-text"
+
 # Pages that are read between two commits.
 CHUNK = 200
 
@@ -47,7 +49,7 @@ TextOf = Callable[[str, bytes], str | None]
 
 def beside(store: Path) -> Path:
     """Where the index of a store is that is a file."""
-    return store.with_name(f"{store.name}-text")
+    return store.with_name(store.name + SUFFIX)
 
 
 def files_of(path: Path) -> list[Path]:

@@ -82,12 +82,23 @@ def list_of(kind: type[Struct], name: str) -> type[Struct]:
     return msgspec.defstruct(name, fields, frozen=True, namespace=doc)
 
 
+def searched(kind: type[Struct], name: str) -> type[Struct]:
+    """A part of a list that may have been searched."""
+    unread = Annotated[
+        int, Meta(description="pages that were not searched yet; the same again finds more")
+    ]
+    fields = [(field.name, field.type) for field in msgspec.structs.fields(list_of(kind, name))]
+    doc = {"__doc__": "A part of a list, and where the next one is."}
+    return msgspec.defstruct(name, [*fields, ("unread", unread)], frozen=True, namespace=doc)
+
+
 UrlRow = numbered(UrlLine, "UrlRow")
 PageRow = numbered(PageLine, "PageRow")
 
 CrawlList = list_of(CrawlAnswer, "CrawlList")
-UrlList = list_of(UrlRow, "UrlList")
-PageList = list_of(PageRow, "PageList")
+UrlList = searched(UrlRow, "UrlList")
+PageList = searched(PageRow, "PageList")
+ErrorList = list_of(UrlRow, "ErrorList")
 ItemList = list_of(ItemLine, "ItemList")
 DeliveryList = list_of(DeliveryAnswer, "DeliveryList")
 
@@ -99,11 +110,17 @@ def json(value: object, status: int = 200, headers: Mapping[str, str] | None = N
 
 
 def part(
-    path: str, rows: Sequence[tuple[int, Struct]], limit: int, query: Mapping[str, str]
-) -> dict[str, object]:
-    """At most `limit` of the rows; one more of them tells that there is another part."""
+    path: str, rows: Sequence[tuple[int, Struct]], limit: int, query: Mapping[str, str],
+    cursors: Sequence[str] = (),
+) -> dict[str, object]:  # fmt: skip
+    """At most `limit` of the rows; one more of them tells that there is another part.
+
+    Rows in another order than that of their numbers have cursors of their own.
+    """
     shown = rows[:limit]
-    cursor = str(shown[-1][0]) if len(rows) > limit else None
+    cursor = None
+    if len(rows) > limit:
+        cursor = cursors[limit - 1] if cursors else str(shown[-1][0])
     items = [
         line
         if hasattr(line, "id") or hasattr(line, "task_id")

@@ -34,6 +34,7 @@ def round_(desk: Desk, terms: Terms, *, sweeping: bool) -> None:
         upkeep.forget_requests(desk, now)
         upkeep.trim_events(desk)
         deleted["orphan"] = upkeep.sweep(desk, now)
+        desk.forget_texts(now - DAY)
     desk.settle()
     if any(deleted.values()):
         logs.event("deleted", **deleted)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from freki.errors import StoreError
 from freki.ledger import crawls, read
@@ -22,6 +23,7 @@ from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Accepted, Hook, Job, Kind, Order, Refusal, Repeat
 from freki.ledger.jobs.shift import Colleague
 from freki.serve.problems import Problem
+from freki.serve.searching import READ_FOR, Searching
 from freki.serve.terms import Terms
 
 # Seconds a request waits for a store that is not there: callers know to come again.
@@ -56,12 +58,14 @@ class Office:
         self._desk = self.place.desk(PATIENCE)
         # Streams look often and shall not make those wait who bring something.
         self._watching = self.place.desk(PATIENCE)
+        self._searching = Searching()
         self._has_key = (False, float("-inf"))
 
     def __repr__(self) -> str:
         return f"<Office {self.place}>"
 
     def close(self) -> None:
+        self._searching.close()
         self._desk.close()
         self._watching.close()
         self.place.close()
@@ -179,6 +183,19 @@ class Office:
                 yield Results(db, crawl) if db is not None and crawl is not None else None
         except (sqlite3.Error, StoreError) as error:
             raise Problem("storage", type(error).__name__, retry_after=5) from error
+
+    def searched(
+        self, job: Job, found: Results, wanted: read.Filter, patience: float | None = READ_FOR
+    ) -> tuple[read.Filter, int]:
+        """The same, and beside addresses and titles what pages say, as far as they were read.
+
+        Answers also with how many were not; without a bound to patience none is left out.
+        """
+        if not wanted.text:
+            return wanted, 0
+        store = self.place.store_of(job.crawl)
+        text = self._searching.search(store, found.db, found.crawl, wanted.text, patience)
+        return replace(wanted, among=text.among), text.unread
 
     # Events
 

@@ -42,6 +42,9 @@ CALLERS_OPTIONS = (
 # Of these, what asks more of others, or trusts them more, than everybody shall be able to.
 ADMINS_OPTIONS = frozenset({"ignore_robots", "concurrency", "user_agent", "insecure"})
 
+# Of what is searched for, so many characters count.
+MAX_TEXT = 200
+
 # Seconds between two requests to a host below which only an administrator may go.
 LEAST_DELAY = 0.25
 
@@ -114,6 +117,10 @@ Status = Annotated[
     Field(pattern=r"^([1-5]xx|[1-5]\d\d)$", description="as 404 or 4xx", examples=["5xx"]),
 ]
 Host = Annotated[str | None, Field(max_length=300, description="as https://example.com")]
+Message = Annotated[
+    str | None,
+    Field(max_length=MESSAGE, description=f"the first {MESSAGE} characters of the detail"),
+]
 
 
 class RetryRequest(Strict):
@@ -123,10 +130,7 @@ class RetryRequest(Strict):
     reason: ReasonName | None = None
     status: Status = None
     host: Host = None
-    message: Annotated[
-        str | None,
-        Field(max_length=MESSAGE, description=f"the first {MESSAGE} characters of the detail"),
-    ] = None
+    message: Message = None
     webhook: Annotated[
         Webhook | None, Field(description="the one before was forgotten when the crawl ended")
     ] = None
@@ -136,6 +140,24 @@ Cursor = Annotated[
     str | None, Field(pattern=r"^[0-9]{1,15}$", description="`cursor` of the answer before")
 ]
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
+
+
+CURSOR = r"^[0-9]{1,15}(~-?[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,3})?)?$"
+SortedCursor = Annotated[
+    str | None,
+    Field(
+        pattern=CURSOR,
+        description="`cursor` of the answer before, in the same order",
+    ),
+]
+Text = Annotated[
+    str | None,
+    Field(
+        min_length=1, max_length=MAX_TEXT,
+        description="in the address or title, or these words in what the page says",
+    ),
+]  # fmt: skip
+Descending = Annotated[bool, Field(description="the largest first")]
 
 
 class Listing(Query):
@@ -157,6 +179,11 @@ class UrlListing(Listing):
     status: Status = None
     host: Host = None
     depth: Annotated[int | None, Field(ge=0, le=2**53)] = None
+    message: Message = None
+    text: Text = None
+    sort: Literal["status", "depth", "url"] | None = None
+    descending: Descending = False
+    cursor: SortedCursor = None
 
 
 class PageListing(Listing):
@@ -167,6 +194,10 @@ class PageListing(Listing):
     content_type: Annotated[str | None, Field(max_length=100, description="how it begins")] = None
     url: Annotated[str | None, Field(max_length=MAX_URL, description="exactly this one")] = None
     redirects: Annotated[bool, Field(description="answers that lead elsewhere as well")] = False
+    text: Text = None
+    sort: Literal["status", "size", "time", "depth", "url"] | None = None
+    descending: Descending = False
+    cursor: SortedCursor = None
 
 
 def seeds_of(urls: list[str], field: str = "urls") -> list[str]:

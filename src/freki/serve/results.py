@@ -11,15 +11,25 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from fastapi import APIRouter, Query
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from freki.extract import reading
-from freki.ledger import captures, read
+from freki.ledger import captures, order, read
 from freki.ledger.jobs.orders import Job
 from freki.messages import Reason, State
 from freki.messages import Response as Answer
 from freki.pictures import MEDIA_TYPES
-from freki.serve.answers import ItemList, PageList, PageRow, UrlList, json, list_of, part
+from freki.serve.answers import (
+    ErrorList,
+    ItemList,
+    PageList,
+    PageRow,
+    UrlList,
+    json,
+    list_of,
+    part,
+)
 from freki.serve.callers import Books, Reader
 from freki.serve.office import Office, Results, page_of
 from freki.serve.problems import Problem, documented
@@ -54,7 +64,7 @@ def list_urls(
     office: Books,
     caller: Reader,
 ) -> Response:
-    """Every URL that was discovered, in that order, with its state, outcome and reason."""
+    """Every URL that was discovered, with its state, outcome and reason."""
     job = office.job(caller, id)
     filter_ = read.Filter(
         state=State[wanted.state] if wanted.state else None,
@@ -62,15 +72,12 @@ def list_urls(
         status=statuses(wanted.status),
         origin=wanted.host,
         depth=wanted.depth,
-        after=int(wanted.cursor or 0),
-        limit=wanted.limit + 1,
+        message=wanted.message,
     )
-    with office.results(job) as found:
-        rows = list(read.numbered_urls(found.db, found.crawl.id, filter_)) if found else []
-    return _part(office, job, "urls", rows, wanted)
+    return _listed(office, job, "urls", filter_, wanted)
 
 
-@routes.get("/errors", responses={200: {"model": model_of(UrlList)}, **MISSING})
+@routes.get("/errors", responses={200: {"model": model_of(ErrorList)}, **MISSING})
 def list_errors(
     id: str,  # noqa: A002
     wanted: Annotated[Listing, Query()],
@@ -97,7 +104,7 @@ def list_pages(
     office: Books,
     caller: Reader,
 ) -> Response:
-    """The pages, in order of discovery; later parts hold what was found later."""
+    """The pages; in order of discovery, later parts hold what was found later."""
     job = office.job(caller, id)
     filter_ = read.Filter(
         status=statuses(wanted.status),
@@ -105,12 +112,8 @@ def list_pages(
         content_type=wanted.content_type,
         url=wanted.url,
         redirects=wanted.redirects,
-        after=int(wanted.cursor or 0),
-        limit=wanted.limit + 1,
     )
-    with office.results(job) as found:
-        rows = list(read.numbered_pages(found.db, found.crawl.id, filter_)) if found else []
-    return _part(office, job, "pages", rows, wanted)
+    return _listed(office, job, "pages", filter_, wanted)
 
 
 @routes.get("/items", responses={200: {"model": model_of(ItemList)}, **MISSING})
@@ -231,13 +234,42 @@ def _page(office: Office, job: Job, page: int) -> Iterator[tuple[Results, read.P
         yield found, line
 
 
+def _listed(
+    office: Office, job: Job, what: order.What, filter_: read.Filter,
+    wanted: UrlListing | PageListing,
+) -> Response:  # fmt: skip
+    filter_ = replace(
+        filter_, text=wanted.text, sort=wanted.sort, descending=wanted.descending,
+        limit=wanted.limit + 1,
+    )  # fmt: skip
+    rows, unread = [], 0
+    try:
+        filter_ = order.after(filter_, wanted.cursor) if wanted.cursor else filter_
+    except ValueError as error:
+        raise Problem("invalid", f"cursor: {error}") from None
+    with office.results(job) as found:
+        if found is not None:
+            filter_, unread = office.searched(job, found, filter_)
+            rows = list(order.listed(found.db, found.crawl.id, what, filter_))
+    lines = [(row.number, row.line) for row in rows]
+    cursors = [row.cursor for row in rows]
+    listed = part(_path(office, job, what), lines, wanted.limit, _query(wanted), cursors)
+    return json({**listed, "unread": unread})
+
+
 def _part(
     office: Office, job: Job, what: str, rows: Iterable[tuple[int, Line]], wanted: Listing
 ) -> Response:
-    path = f"{office.terms.public_url}/crawls/{job.id}/{what}"
-    query = {
+    return json(part(_path(office, job, what), list(rows), wanted.limit, _query(wanted)))
+
+
+def _path(office: Office, job: Job, what: str) -> str:
+    return f"{office.terms.public_url}/crawls/{job.id}/{what}"
+
+
+def _query(wanted: Listing) -> dict[str, str]:
+    return {
         name: str(value)
         for name, value in wanted.model_dump(exclude={"cursor", "limit"}).items()
         if value not in (None, False)
     }
-    return json(part(path, list(rows), wanted.limit, query))

@@ -17,6 +17,7 @@ from threading import Lock
 from msgspec import Struct
 
 from freki.errors import NotAStore, StoreTooNew, StoreUnreachable
+from freki.ledger import texts
 from freki.ledger.jobs.place import CRAWL_NAME, refuse_foreign_name
 from freki.ledger.statements import script
 from freki.ledger.store import read_store, switch_to_wal, translated
@@ -50,10 +51,10 @@ class Folder(Struct, frozen=True):
         return self.crawls / f"{crawl}.db"
 
     def files_of(self, crawl: str) -> list[Path]:
-        """Whatever exists of a store: the database, its log and its shared memory."""
+        """Whatever exists of a store: the database, what SQLite has beside it, and its index."""
         store = self.store_of(crawl)
-        files = (store.with_name(store.name + end) for end in ("", "-wal", "-shm"))
-        return [file for file in files if file.exists()]
+        files = [store.with_name(store.name + end) for end in ("", "-wal", "-shm")]
+        return [file for file in [*files, *texts.files_of(texts.beside(store))] if file.exists()]
 
     @contextmanager
     def reading(self, crawl: str) -> Iterator[sqlite3.Connection | None]:
@@ -151,6 +152,16 @@ class Desk:
             if CRAWL_NAME.fullmatch(name)
             and all(file.stat().st_mtime <= date for file in self._folder.files_of(name))
         ]
+
+    def forget_texts(self, date: float) -> int:
+        unused = [
+            file
+            for file in self._folder.crawls.glob(f"*{texts.SUFFIX}")
+            if file.stat().st_mtime <= date
+        ]
+        for file in unused:
+            texts.throw_away(file)
+        return len(unused)
 
     def settle(self) -> None:
         """Bring the log into the file, so that nothing that was deleted stays in the log."""

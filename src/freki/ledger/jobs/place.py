@@ -62,6 +62,10 @@ class Desk(Protocol):
         """The names of crawls of ours that are stored, and were not begun after that."""
         ...
 
+    def forget_texts(self, date: float) -> int:
+        """Throw away the indexes in which nobody has searched since; answers with how many."""
+        ...
+
     def settle(self) -> None:
         """See to it that nothing that was deleted stays in a log."""
         ...

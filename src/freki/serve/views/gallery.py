@@ -17,9 +17,9 @@ from freki.ledger.captures import CaptureLine, RenderingLine, Wanted
 from freki.serve.answers import json
 from freki.serve.callers import Books
 from freki.serve.office import Results
-from freki.serve.requests import statuses
+from freki.serve.requests import MAX_TEXT, statuses
 from freki.serve.views.shell import page
-from freki.serve.views.tables import MOST_TEXT, STATUS, is_number
+from freki.serve.views.tables import STATUS, is_number
 from freki.serve.views.visitors import Visitor
 from freki.serve.views.words import reason
 
@@ -96,7 +96,7 @@ def wanted(found: Results, query: Mapping[str, str]) -> Wanted:
         failed=True if only == "failed" else None,
         stacked=True if not only and stack is None else None,
         likeness=stack,
-        text=query.get("text", "").strip()[:MOST_TEXT] or None,
+        text=query.get("text", "").strip()[:MAX_TEXT] or None,
         status=statuses(status) if STATUS.fullmatch(status) else None,
     )
 
