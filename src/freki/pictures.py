@@ -11,6 +11,12 @@ from msgspec import Struct
 
 from freki.messages import Reason
 
+# Headers that are the connection's, and nobody's to bring along; cookies have their own place.
+OF_THE_CONNECTION = frozenset({
+    "host", "content-length", "connection", "transfer-encoding", "upgrade", "te", "trailer",
+    "proxy-authorization", "proxy-connection", "keep-alive", "expect", "cookie",
+})  # fmt: skip
+
 Format = Literal["webp", "png", "jpeg", "pdf"]
 Wait = Literal["settled", "load", "domcontentloaded"]
 

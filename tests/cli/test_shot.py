@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from tests.command import freki
 
+from freki.cli.files import write_file
 from freki.cli.shot import Names, Target, _line
+from freki.errors import BadInput
 from freki.messages import Reason
 from freki.pictures import Capture, Picture, Shot, Unrendered, Viewport
 
@@ -21,7 +23,13 @@ CAPTURE = Capture(picture=Picture(data=b"", format="webp"), viewport=Viewport())
         (["http://a/", "-o", "x", "--viewport", "wide"], "as 1280x800"),
         (["http://a/", "-o", "x", "--viewport", "99999x1"], "as 1280x800"),
         (["http://a/", "-o", "x", "--header", "no colon"], "Name: value"),
+        (["http://a/", "-o", "x", "--header", "Host: b"], "not yours to set"),
         (["http://a/", "-o", "x", "--quality", "101"], "from 1 to 100"),
+        (["http://a/", "-o", "x", "--timeout", "0"], "0.1 seconds at least"),
+        (["http://a/", "-o", "x", "--delay", "-1"], "from 0 on"),
+        (["http://a/", "-o", "x", "--max-height", "0"], "from 1 on"),
+        (["http://a/", "-o", "x", "--browsers", "none"], "from 1 on"),
+        (["http://a/", "-o", "/proc/nowhere"], "cannot be written"),
     ],
 )
 def test_wrong_options_are_told_before_a_browser_starts(words: list[str], says: str) -> None:
@@ -62,3 +70,12 @@ def test_tiles_and_windows_are_in_the_name() -> None:
 def test_a_failure_has_a_line_without_files() -> None:
     line = _line(Unrendered(url="http://a/", reason=Reason.oom, detail="much"), [], [])
     assert (line.reason, line.detail, line.status, line.files) == ("oom", "much", None, [])
+
+
+def test_a_picture_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    write_file(path, b"whole")
+    path.with_name("a.png.part").mkdir()  # so that nothing can be written beside it
+    with pytest.raises(BadInput, match="cannot be written"):
+        write_file(path, b"another")
+    assert path.read_bytes() == b"whole"

@@ -1,6 +1,7 @@
 """The pool of browsers, when one dies, all is cancelled, or none can be started."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from freki.errors import BrowserMissing
+from freki.fetch.browser import process
 from freki.fetch.browser.find import find
 from freki.fetch.browser.pool import Pool, Size, pool
 from freki.fetch.browser.process import Terms
@@ -115,3 +117,18 @@ def test_without_a_place_for_its_profile_no_browser_starts_and_the_error_says_wh
 
     with pytest.raises(BrowserMissing, match="TMPDIR"):
         asyncio.run(start())
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_has_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    owners = {}
+    for name in ("dead", "alive"):
+        (tmp_path / f"freki-browser-{name}" / "profile").mkdir(parents=True)
+        owners[name] = (tmp_path / f"freki-browser-{name}" / "owner").open("w")
+        fcntl.flock(owners[name], fcntl.LOCK_EX)
+    owners["dead"].close()
+    assert process.reap() == 1
+    owners["alive"].close()
+    assert [folder.name for folder in tmp_path.iterdir()] == ["freki-browser-alive"]

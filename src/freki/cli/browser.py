@@ -23,7 +23,7 @@ def add_browser(parser: argparse.ArgumentParser) -> None:
     """Which browser, how many, and what they may reach."""
     add = parser.add_argument
     add("--browser", default="", metavar="FILE", help="the program (default: the best there is)")
-    add("--browsers", type=int, metavar="N", help="how many (default: as there are cores)")
+    add("--browsers", type=whole, metavar="N", help="how many (default: as there are cores)")
     add(
         "--no-sandbox", action="store_true",
         help="without the browser's own protection; only for pages of your own",
@@ -33,6 +33,13 @@ def add_browser(parser: argparse.ArgumentParser) -> None:
         "--allow-address", action="append", metavar="ADDRESS",
         help="reach this address or network, whatever it is; may be repeated",
     )  # fmt: skip
+
+
+def whole(text: str) -> int:
+    """A number of an option."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("a whole number from 1 on")
+    return int(text)
 
 
 def found_by(arguments: argparse.Namespace) -> Found:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from freki.cli.files import write_file
 from freki.cli.options import Parser
 from freki.errors import BadInput
 from freki.fetch.browser.compare import Difference, compare, marked
@@ -15,10 +16,11 @@ def run(command: str, words: list[str]) -> int:
     first, second = _read(arguments.first), _read(arguments.second)
     try:
         difference = compare(first, second)
-        if arguments.output is not None:
-            arguments.output.write_bytes(marked(second, difference))
+        framed = marked(second, difference) if arguments.output is not None else b""
     except (OSError, ValueError) as error:
         raise BadInput(f"these are no two pictures: {error}") from None
+    if arguments.output is not None:
+        write_file(arguments.output, framed)
     if arguments.json:
         print(msgspec.json.encode(difference).decode())
     else:

@@ -5,17 +5,19 @@ import asyncio
 import re
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from freki.cli.browser import add_browser, browsers
+from freki.cli.browser import add_browser, browsers, whole
 from freki.cli.crawl import run_loop
 from freki.cli.exits import Exit
+from freki.cli.files import make_folder, write_file
 from freki.cli.options import Parser
 from freki.cli.output import harmless
 from freki.errors import BadConfig, BadInput
@@ -23,6 +25,7 @@ from freki.fetch.browser.devices import DEVICES
 from freki.ledger import captures
 from freki.ledger.store import open_store, translated
 from freki.pictures import (
+    OF_THE_CONNECTION,
     THUMBNAILS,
     Capture,
     Cookie,
@@ -50,6 +53,9 @@ SUFFIXES: dict[str, Format] = {
     ".pdf": "pdf",
 }
 _SUFFIX = {"webp": ".webp", "png": ".png", "jpeg": ".jpg", "pdf": ".pdf"}
+
+# Less is no deadline but a failure.
+LEAST_SECONDS = 0.1
 
 _SIZE = re.compile(r"(\d{2,5})x(\d{2,5})(?:@(\d(?:\.\d+)?))?")
 _NAME_LENGTH = 80
@@ -92,7 +98,7 @@ def run(command: str, words: list[str]) -> int:
     wish = _wish(arguments, target)
     urls = [parse(url) for url in arguments.url]
     if not target.is_file:
-        target.path.mkdir(parents=True, exist_ok=True)
+        make_folder(target.path)
     seen = run_loop(_visit_all(arguments, urls, wish, target))
     return Exit.finished if seen == len(urls) else Exit.nothing_fetched
 
@@ -111,7 +117,13 @@ def parser(command: str) -> Parser:
         "--device", action="append", choices=list(DEVICES), help="a window by name; may be repeated"
     )
     add("--full-page", action="store_true", help="down to the end of the page")
-    add("--max-height", type=int, default=40_000, metavar="N", help="of a full page, in CSS pixels")
+    add(
+        "--max-height",
+        type=whole,
+        default=40_000,
+        metavar="N",
+        help="of a full page, in CSS pixels",
+    )
     add("--selector", default="", metavar="CSS", help="only this element")
     add("--format", choices=list(_SUFFIX), help="default: by the name of the file, or webp")
     add("--quality", type=_quality, default=78, metavar="N", help="of WebP and JPEG (default: 78)")
@@ -119,8 +131,8 @@ def parser(command: str) -> Parser:
     add("--wait", choices=["settled", "load", "domcontentloaded"], default="settled",
         help="until when (default: settled)")  # fmt: skip
     add("--wait-for", default="", metavar="CSS", help="until this element is there")
-    add("--delay", type=float, default=0.0, metavar="SECONDS", help="on top of that")
-    add("--timeout", type=float, default=40.0, metavar="SECONDS", help="for each URL")
+    add("--delay", type=_seconds, default=0.0, metavar="SECONDS", help="on top of that")
+    add("--timeout", type=_time, default=40.0, metavar="SECONDS", help="for each URL")
     add("--dark", action="store_true", help="prefer dark colours")
     add("--header", action="append", type=_header, metavar="'NAME: VALUE'",
         help="sent to the site itself only; may be repeated")  # fmt: skip
@@ -198,11 +210,11 @@ def _tell(seen: Rendering | Unrendered, names: Names, *, as_json: bool) -> None:
     files, small = [], []
     for capture in seen.captures if isinstance(seen, Rendering) else ():
         path = names.of(seen.url, capture)
-        path.write_bytes(capture.picture.data)
+        write_file(path, capture.picture.data)
         files.append(str(path))
         for thumbnail in capture.thumbnails:
             beside = path.with_name(f"{path.stem}.{thumbnail.width}.webp")
-            beside.write_bytes(thumbnail.data)
+            write_file(beside, thumbnail.data)
             small.append(str(beside))
     if as_json:
         print(msgspec.json.encode(_line(seen, files, small)).decode())
@@ -301,8 +313,25 @@ def _quality(text: str) -> int:
     return int(text)
 
 
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (seconds := float(text)) < inf:
+            return seconds
+    raise argparse.ArgumentTypeError("seconds are a number from 0 on")
+
+
+def _time(text: str) -> float:
+    if _seconds(text) < LEAST_SECONDS:
+        raise argparse.ArgumentTypeError(f"a page needs {LEAST_SECONDS:g} seconds at least")
+    return float(text)
+
+
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
+    if name.lower() in OF_THE_CONNECTION:
+        raise argparse.ArgumentTypeError(
+            f"{name} is not yours to set; for cookies there is --cookie"
+        )
     if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or "\n" in value:
         raise argparse.ArgumentTypeError("a header is as 'Name: value'")
     return name, value.strip()

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Order
+from freki.pictures import OF_THE_CONNECTION
 from freki.serve.gate import refuse_private
 from freki.serve.problems import Problem
 from freki.serve.requests import Name, Url, Webhook, hook_of, seeds_of, shown
@@ -27,12 +28,6 @@ CookieName = Annotated[str, Field(min_length=1, max_length=200, pattern=HEADER_N
 CookieValue = Annotated[str, Field(max_length=4_000, pattern=COOKIE_VALUE)]
 Selector = Annotated[str, Field(min_length=1, max_length=500)]
 Word = Annotated[str, Field(min_length=2, max_length=60, pattern=r"^[A-Za-z0-9_+/-]+$")]
-
-# Headers that are the connection's, and not a caller's.
-NOT_CALLERS = frozenset({
-    "host", "content-length", "connection", "transfer-encoding", "upgrade", "te", "trailer",
-    "proxy-authorization", "proxy-connection", "keep-alive", "expect", "cookie",
-})  # fmt: skip
 
 
 class Cookie(Strict):
@@ -161,7 +156,7 @@ def secrets_of(asked: Looks) -> dict[str, Any] | None:
     secrets: dict[str, Any] = {}
     if asked.headers:
         for name in asked.headers:
-            if name.lower() in NOT_CALLERS:
+            if name.lower() in OF_THE_CONNECTION:
                 raise Problem("invalid", f"headers: {name} is not yours to set")
         secrets["headers"] = list(asked.headers.items())
     if asked.cookies:

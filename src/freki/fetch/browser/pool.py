@@ -165,7 +165,8 @@ class Pool:
         except (Gone, Refused, TimeoutError) as error:
             if not member.dead and allowance.left:
                 member.worn = member.worn or "stuck"
-            return _unrendered(shot, Reason.crash, f"no page: {error}", allowance.phases)
+            detail = f"no page: {error}" if str(error) else "the browser opened no page in time"
+            return _unrendered(shot, Reason.crash, detail, allowance.phases)
         finally:
             # In a task of the pool: who asked may be gone, the page must go all the same.
             self._spawn(self._fleet.give_back(member, tab))

@@ -36,6 +36,7 @@ NOBODY = "nobody"
 _NOBODY = 65_534
 
 _MARK = "freki-browser-"
+_UNNAMED = "freki-new-browser-"
 
 _START_SECONDS = 30.0
 _END_SECONDS = 2.0
@@ -233,14 +234,16 @@ class Chromium:
 
 def _folder() -> tuple[Path, FileIO]:
     """A new folder with a profile in it, ours as long as the file is open."""
-    folder = Path(tempfile.mkdtemp(prefix=_MARK))
+    made = Path(tempfile.mkdtemp(prefix=_UNNAMED))
     try:
-        lock = FileIO(str(folder / "owner"), "w")
+        lock = FileIO(str(made / "owner"), "w")
         fcntl.flock(lock, fcntl.LOCK_EX)
-        folder.chmod(0o711)  # whoever the browser runs as must get to its profile
-        (folder / "profile").mkdir(mode=0o700)
+        made.chmod(0o711)  # whoever the browser runs as must get to its profile
+        (made / "profile").mkdir(mode=0o700)
+        # Only now is it what others look for: nobody takes it for one without an owner.
+        folder = made.rename(made.with_name(_MARK + made.name.removeprefix(_UNNAMED)))
     except OSError:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(made, ignore_errors=True)
         raise
     return folder, lock
 

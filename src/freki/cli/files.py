@@ -1,0 +1,34 @@
+"""Files that a command writes: whole under their own names, or not at all."""
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from freki.errors import BadInput
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file in place of what was there; a full disk is an `OSError`."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(data)
+        os.replace(part, path)  # noqa: PTH105 - as one call, whatever is there
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise _told(path, error) from None
+
+
+def make_folder(path: Path) -> None:
+    """Have a folder."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _told(path, error) from None
+
+
+def _told(path: Path, error: OSError) -> Exception:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return error
+    return BadInput(f"{path} cannot be written: {error.strerror}; name another place with -o")
