@@ -89,7 +89,10 @@ MEANINGS = {
     "incomplete": Meaning("the answer broke off"),
     "decode": Meaning("its compression is broken"),
     "protocol": Meaning("the answer is no HTTP"),
-    "blocked_address": Meaning("its address must not be reached from here"),
+    "blocked_address": Meaning(
+        "its address must not be reached from here",
+        "--allow-private and --allow-address say what may be",
+    ),
     "bad_redirect": Meaning("it leads to no place"),
     "not_wanted": Meaning("its kind is not wanted"),
     "crash": Meaning("what was to read or to show it broke down"),

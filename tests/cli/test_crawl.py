@@ -133,6 +133,14 @@ def test_a_start_url_that_refuses_connections_is_told(store: Path) -> None:
     assert f"The start URL {url} gave no page (connect: " in run.out
 
 
+def test_a_start_url_that_must_not_be_reached_is_told_with_what_allows_it(store: Path) -> None:
+    run = crawl(store, "http://127.0.0.1/", "--no-allow-private")
+    assert run.code == 7
+    told = "gave no page (blocked_address: 127.0.0.1: the address is not public"
+    assert f"The start URL http://127.0.0.1/ {told}" in run.out
+    assert "--allow-address" in run.out
+
+
 @pytest.mark.parametrize("path", ["/paper", "/silence"])
 def test_a_start_url_that_is_no_html_is_a_page_like_any_other(
     path: str, odd: Scripted, store: Path

@@ -163,3 +163,8 @@ def _is_site(address: IPv4Address | IPv6Address) -> bool:
     """What Python's own table says, without what it does not ask."""
     no_site = address.is_multicast or any(address in network for network in NO_SITES)
     return address.is_global and not no_site and str(address) != "168.63.129.16"
+
+
+@pytest.mark.parametrize("refusal", Refusal)
+def test_a_refusal_is_told_to_who_has_no_command_line_as_well(refusal: Refusal) -> None:
+    assert "--" not in refusal

@@ -24,6 +24,7 @@ from freki.errors import BadConfig, BadInput
 from freki.fetch.browser.devices import DEVICES
 from freki.ledger import captures
 from freki.ledger.store import open_store, translated
+from freki.messages import MEANINGS
 from freki.pictures import (
     OF_THE_CONNECTION,
     THUMBNAILS,
@@ -219,7 +220,9 @@ def _tell(seen: Rendering | Unrendered, names: Names, *, as_json: bool) -> None:
     if as_json:
         print(msgspec.json.encode(_line(seen, files, small)).decode())
     elif isinstance(seen, Unrendered):
-        print(harmless(f"{seen.url}: {seen.reason.name}: {seen.detail}"), file=sys.stderr)
+        remedy = MEANINGS[seen.reason.name].remedy
+        told = f"{seen.url}: {seen.reason.name}: {seen.detail}"
+        print(harmless(f"{told}; {remedy}" if remedy else told), file=sys.stderr)
     else:
         print("\n".join(files))
         _remark(seen)

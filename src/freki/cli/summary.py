@@ -14,7 +14,7 @@ from freki.ledger import read
 from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.place import Place
-from freki.messages import Via
+from freki.messages import MEANINGS, Via
 from freki.url import join, split
 
 # Start URLs that the summary looks at: a file of seeds may hold a million.
@@ -75,7 +75,9 @@ def _note(line: read.UrlLine, starts: Sequence[read.UrlLine]) -> str | None:
     """What a person should know of a start URL, or of what it redirected to."""
     if line.outcome in ("failed", "refused") or line.reason == "http_error":
         detail = f": {harmless(line.detail)}" if line.detail else ""
-        return f"The start URL {line.url} gave no page ({line.reason}{detail})."
+        remedy = MEANINGS[line.reason or ""].remedy
+        told = f"The start URL {line.url} gave no page ({line.reason}{detail})"
+        return f"{told}: {remedy}." if remedy else f"{told}."
     if line.via == Via.seed.name and _is_circle(line, starts):
         return f"The start URL {line.url} redirects in a circle."
     if (

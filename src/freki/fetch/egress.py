@@ -19,10 +19,13 @@ Network = IPv4Network | IPv6Network
 
 
 class Refusal(StrEnum):
-    """Why an address is not reached, in words that do not name it."""
+    """Why an address is not reached, in words that do not name it.
 
-    private = "the address is not public; --allow-private or --allow-address allows it"
-    metadata = "clouds hand out secrets at such addresses; --allow-address allows it"
+    They are for whoever asked, who may be far from any command line; `MEANINGS` has the options.
+    """
+
+    private = "the address is not public, and others are not reached from here"
+    metadata = "clouds hand out secrets at such addresses"
     unusable = "nothing answers HTTP at such an address"
     port = "browsers refuse this port as well, since it is not for HTTP"
 
