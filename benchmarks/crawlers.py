@@ -67,7 +67,7 @@ def installed() -> list[Crawler]:
     """Everybody who can be had here, ourselves first."""
     there = {
         "wget2": shutil.which("wget2") is not None or _try(_apt("wget2")),
-        "spider-rs": (HOME / "node_modules").is_dir() or _install_spider_rs(),
+        "spider-rs": _has_node() and ((HOME / "node_modules").is_dir() or _install_spider_rs()),
         "Scrapy": PYTHON.exists() or _install_python_peers(),
     }
     there["Crawlee"] = there["Scrapy"]
@@ -91,6 +91,10 @@ def shot_scraper() -> list[str] | None:
 def _apt(package: str) -> list[str]:
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     return [*as_root, "apt-get", "install", "--yes", "--quiet", package]
+
+
+def _has_node() -> bool:
+    return shutil.which("node") is not None or _try(_apt("nodejs"))
 
 
 def _install_spider_rs() -> bool:
