@@ -17,7 +17,7 @@ from freki.testing.history import History, read
 Measured = Callable[[str, str], None]
 """Notes a line of the table: what, and how it went."""
 
-TABLE = pytest.StashKey[list[tuple[str, str]]]()
+TABLE = "chaos"  # the lines of the table are properties of the tests, as reports carry them
 
 
 class Scale(NamedTuple):
@@ -68,11 +68,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    lines = terminalreporter.config.stash.get(TABLE, [])
+    lines = [
+        line
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "call"
+        for name, line in report.user_properties
+        if name == TABLE
+    ]
     if lines:
         terminalreporter.section("chaos")
-    for what, how in lines:
-        terminalreporter.write_line(f"{what:<28} {how}")
+    for line in lines:
+        terminalreporter.write_line(str(line))
 
 
 @pytest.fixture(scope="session")
@@ -90,11 +97,11 @@ def dice(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(f"{request.config.getoption('--seed', 0)} {request.node.name}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def measured(request: pytest.FixtureRequest) -> Measured:
     """Adds to the table."""
-    table = request.config.stash.setdefault(TABLE, [])
-    return lambda what, how: table.append((what, how))
+    properties = request.node.user_properties
+    return lambda what, how: properties.append((TABLE, f"{what:<28} {how}"))
 
 
 @pytest.fixture(scope="session")

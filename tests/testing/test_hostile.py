@@ -17,7 +17,9 @@ from freki.testing.synthetic import Web
 End = Literal["closed", "reset", "open"]
 
 ENOUGH = 300_000  # bytes; more than any finite behaviour says but the huge ones
-PATIENCE = 0.05  # seconds without a byte
+# Seconds without a byte. All but silence goes on, or ends by itself.
+PATIENCE = 10.0
+PATIENCE_WITH_SILENCE = 0.05
 
 ENDLESS = {
     "endless-body": b"\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -96,9 +98,10 @@ async def hear(site: Site, name: str, enough: int) -> tuple[bytes, End]:
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(f"GET /hostile/{name}?every=0.001 HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
     heard = bytearray()
+    patience = PATIENCE_WITH_SILENCE if name == "silence" else PATIENCE
     try:
         while len(heard) < enough:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 data = await reader.read(65_536)
             if not data:
                 return bytes(heard), "closed"
