@@ -147,8 +147,8 @@ def test_failures_stand_in_groups_with_a_button_each(
 ) -> None:
     client, id_ = failed
     wrong = client.get(f"/app/crawls/{id_}/wrong").text
-    assert 'aria-label="Try again all 3: no answer in time"' in wrong
-    assert 'aria-label="Try again 2 of https://a.example"' in wrong
+    assert 'aria-label="Try all again, all 3: no answer in time"' in wrong
+    assert 'aria-label="Try again, 2 of https://a.example: 30 s"' in wrong
     assert "<script>alert" not in wrong
     # A browser ends the lines of a form as the web does.
     asked = {"reason": "connect", "message": HOSTILE.replace("\n", "\r\n")}

@@ -101,6 +101,15 @@ def test_from_a_form_to_a_downloaded_file(tab: Page, tmp_path: Path) -> None:
         lines = Path(download.value.path()).read_text("utf-8").splitlines()
         assert len(lines) == 2
         assert "/gone" in lines[1]
+        tab.get_by_label("Status").fill("")
+        tab.get_by_label("Text has").fill("gone script")  # what the first page says
+        tab.get_by_role("button", name="Filter").click()
+        assert tab.locator("td.url").count() == 1
+        tab.get_by_label("Text has").fill("")
+        tab.get_by_role("button", name="Filter").click()
+        tab.get_by_role("link", name="size").click()
+        assert tab.locator("th[aria-sort=descending]").inner_text().startswith("size")
+        assert tab.locator("td.url .second").last.inner_text().endswith("/gone")
         tab.goto(crawl)
         tab.get_by_label("Its URL").fill(f"{site.url}/gone")
         tab.get_by_role("button", name="Tell its story").click()
@@ -123,7 +132,7 @@ def test_what_failed_is_tried_again_by_a_button(tab: Page, tmp_path: Path) -> No
         tab.locator('[data-live="state"]', has_text="done").wait_for()
         crawl = tab.url
         tab.get_by_role("link", name="What is wrong").click()
-        assert tab.get_by_role("button", name="Try again all 2").is_visible()
+        assert tab.get_by_role("button", name="Try all again, all 2").is_visible()
         site.script = {**ill, "/ill": _html("well")}
         tab.locator("tr", has_text="status 501").get_by_role("button").click()
         tab.wait_for_url(f"{crawl}?retried=1")
