@@ -171,7 +171,7 @@ def test_no_server() -> None:
 def test_a_store_of_a_later_version(postgres: PostgresServer) -> None:
     store = postgres.schema()
     call("crawl", "http://127.0.0.1:1/", "--attempts", "1", "--store", str(store), variables=SECRET)
-    postgres.ask(f"UPDATE {store.schema}.store SET version = 99")
+    postgres.ask(f"UPDATE {store.schema}.store SET version = 99, oldest = 99")
     assert "later version of Freki (store version 99" in refused(store)
     run = call("crawl", "http://127.0.0.1:1/", "--store", str(store), variables=SECRET)
     assert (run.code, "upgrade Freki" in run.err) == (3, True)

@@ -20,7 +20,8 @@ from freki.ledger.postgres.dialect import schema
 from freki.ledger.postgres.link import PATIENCE, Line, Server
 from freki.ledger.postgres.reader import Reader
 from freki.ledger.postgres.remove import remove
-from freki.ledger.postgres.store import LOCK, open_server, read_server
+from freki.ledger.postgres.store import open_server, read_server
+from freki.ledger.postgres.upgrade import LOCK
 from freki.ledger.statements import statements
 
 OURS: Final = statements("postgres/jobs.sql")

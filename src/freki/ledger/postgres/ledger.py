@@ -16,14 +16,16 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from freki.errors import LeaseLost
+from freki.errors import LeaseLost, StoreError
 from freki.ledger.database import Conflict, ConnectionLost
 from freki.ledger.depths import Tally
 from freki.ledger.discover import Fingerprint, Known, New
 from freki.ledger.postgres.link import Server
 from freki.ledger.postgres.sieve import OURS, FetchingSieve
+from freki.ledger.postgres.upgrade import refuse_newer
 from freki.ledger.rows import Rows, asked, unpack_rules
 from freki.ledger.sqlite import FULL_SECONDS, SQL, HostRow, SqliteLedger
+from freki.ledger.store import VERSION
 from freki.ledger.terms import Terms
 from freki.messages import Batch, Claim, HostRest, HostWork, State
 from freki.steps import Session, Work
@@ -65,6 +67,7 @@ class PostgresLedger(SqliteLedger):
     # Transactions
 
     def join(self, now: float) -> Session:
+        self._refuse_newer()
         if (lost := self._session) is not None:  # nobody need wait until its lease is over
             self.leave(lost, now)
         session = self._again(partial(super().join, now))
@@ -110,9 +113,17 @@ class PostgresLedger(SqliteLedger):
             except ConnectionLost:
                 if session is not None and self._came_through(session):
                     return None
+            except StoreError:
+                self._refuse_newer()  # which would explain it
+                raise
             else:
                 self._serial = self._next_serial
                 return done
+
+    def _refuse_newer(self) -> None:
+        """Raises `StoreTooNew` where the tables were changed for a later version of us."""
+        version, oldest = self._db.execute(OURS["oldest"]).fetchone()
+        refuse_newer(version, oldest, self._store)
 
     def _came_through(self, session: Session) -> bool:
         """Whether the transaction whose end we did not see ended well."""
@@ -157,7 +168,7 @@ class PostgresLedger(SqliteLedger):
     # Sessions
 
     def _hold(self, session: Session) -> None:
-        self._know(session, self._db.execute(OURS["hold"], (session.id,)).fetchone())
+        self._know(session, self._db.execute(OURS["hold"], (session.id, VERSION)).fetchone())
 
     def _know(self, session: Session, row: tuple[int] | None) -> None:
         """A session is ours that is there, and counted all our transactions."""
@@ -179,7 +190,7 @@ class PostgresLedger(SqliteLedger):
                 self._release(id_, now)
 
     def _release(self, session: int, now: float, *, untried: bool = False) -> None:
-        if self._db.execute(OURS["session_lock"], (session,)).fetchone() is None:
+        if self._db.execute(OURS["session_lock"], (session, VERSION)).fetchone() is None:
             return
         self._hand_over_wire(session)
         self._db.execute(OURS["tally_fold"], (self._crawl, session))
@@ -229,7 +240,7 @@ class PostgresLedger(SqliteLedger):
     ) -> tuple[tuple[int, int, int], list[HostRow], list[HostRow]]:
         """What is in which state, the hosts to refill that are still ours, and others to take."""
         ids = [rest.host for rest in refill]
-        asked: list[Asked] = [(OURS["hold"], (session.id,)), *_rests(refill)]
+        asked: list[Asked] = [(OURS["hold"], (session.id, VERSION)), *_rests(refill)]
         if self._terms.max_pages is not None:
             asked.append((OURS["limit_lock"], (self._crawl,)))
         owner = session.id if self._terms.exclusive else None

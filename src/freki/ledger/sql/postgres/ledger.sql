@@ -74,9 +74,14 @@ FROM tally WHERE crawl = ?;
 
 -- Only PostgreSQL has these.
 
--- Counts the transaction, and keeps others from reaping the session until it ends.
+-- Counts the transaction, and keeps others from reaping the session until it ends. Of a worker that
+-- is too old for the tables as they are now nothing is taken any more.
 -- name: hold
-UPDATE session SET serial = serial + 1 WHERE id = ? RETURNING serial;
+UPDATE session SET serial = serial + 1
+WHERE id = ?1 AND (SELECT oldest FROM store) <= ?2 RETURNING serial;
+
+-- name: oldest
+SELECT version, oldest FROM store;
 
 -- name: durably
 SELECT set_config('synchronous_commit', 'on', true);
@@ -85,7 +90,8 @@ SELECT set_config('synchronous_commit', 'on', true);
 SELECT serial FROM session WHERE id = ?;
 
 -- name: session_lock
-SELECT set_config('synchronous_commit', 'on', true) FROM session WHERE id = ? FOR UPDATE;
+SELECT set_config('synchronous_commit', 'on', true) FROM session
+WHERE id = ?1 AND (SELECT oldest FROM store) <= ?2 FOR UPDATE;
 
 -- name: session_reapable
 SELECT 1 FROM session WHERE id = ?1 AND until = ?2 FOR UPDATE SKIP LOCKED;

@@ -4,8 +4,10 @@
 -- in every index as well. So columns are indexed that seldom change, room is left for the new
 -- version on the same page (fillfactor), and what changes most is vacuumed early.
 
+-- Programs that know of this version or a later one may work; an upgrade that adds leaves `oldest`.
 CREATE TABLE store (
-    version INTEGER NOT NULL
+    version INTEGER NOT NULL,
+    oldest  INTEGER NOT NULL
 );
 
 -- Every worker counts in rows of its own (`part`, its session), or all would wait for one row.
