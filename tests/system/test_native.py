@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scripts import native
 from tests.markup import Markup
 from tests.system.conftest import DOCUMENTATION
 
+from freki.admit.likeness import fingerprint, phrases
 from freki.extract.page import of_telling, parsed, told
 from freki.extract.telling import by_reader
+from freki.extract.text import text_of
 from freki.messages import Response
 from freki.native import Native
 
@@ -39,6 +43,9 @@ def is_read_the_same(library: Native, body: bytes) -> bool:
     if telling is None:
         return False
     assert of_telling(response, telling) == told(response, parsed(response)), body
+    text = text_of(response, library)
+    assert text == text_of(response, None), body
+    assert phrases(text, library) == phrases(text, None), text
     return True
 
 
@@ -58,6 +65,20 @@ def test_markup_of_any_kind_says_what_its_tree_says(library: Native) -> None:
     markup = Markup(seed=4)
     taken = [is_read_the_same(library, markup.page()) for _ in range(20_000)]
     assert sum(taken) > 0.2 * len(taken)
+
+
+@given(st.text(), st.integers(1, 60))
+def test_a_text_has_the_same_phrases_and_print(library: Native, text: str, times: int) -> None:
+    longer = " ".join(f"{text} {chr(97 + number % 26) * number}" for number in range(times))
+    found = phrases(longer, library)
+    assert found == phrases(longer, None)
+    assert fingerprint(found, library) == fingerprint(found, None)
+
+
+def test_of_very_many_phrases_the_same_are_kept(library: Native) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    text = ".".join(a + b + c for a in letters for b in letters for c in letters[:9])
+    assert phrases(text, library) == phrases(text, None)
 
 
 def test_no_page_is_read_beyond_its_end(tmp_path: Path) -> None:

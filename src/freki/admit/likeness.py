@@ -14,6 +14,9 @@ from array import array
 from binascii import crc32
 from collections.abc import Iterable
 
+from freki import native
+from freki.native import Native
+
 # Bits in which two fingerprints of 64 may differ: about one phrase in a hundred does.
 NEAR = 3
 
@@ -59,7 +62,7 @@ lundi mardi mercredi jeudi vendredi samedi dimanche
 enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
 lunes martes miércoles jueves viernes sábado domingo
 """
-_DATES = frozenset(_NAMES.encode().split())
+_DATES = array("I", map(crc32, _NAMES.encode().split()))
 
 # What ends a phrase: all of ASCII but letters, blank and apostrophe, and marks from elsewhere.
 _ENDS = bytes(
@@ -73,13 +76,15 @@ _SPREAD = 0xF1357AEB
 _LANE = (1).to_bytes(8, "little")
 
 
-def phrases(text: str) -> frozenset[int]:
+def phrases(text: str, library: Native | None = native.HERE) -> frozenset[int]:
     """The page as a set of hashed phrases, numbers and dates left out."""
     text = text[:MAX_TEXT]
+    if library is not None:
+        return library.phrases(text, _DATES, MAX_PHRASES)
     for mark in _WIDE_ENDS:
         text = text.replace(mark, "\n")
     pieces = text.encode("utf-8", "replace").lower().translate(_ENDS).split(b"\n")
-    distinct = set(map(bytes.strip, pieces)) - _DATES
+    distinct = set(map(bytes.strip, pieces))
     distinct.discard(b"")
     for phrase in [phrase for phrase in distinct if len(phrase) > LONG_PHRASE]:
         words = phrase.split()
@@ -87,7 +92,7 @@ def phrases(text: str) -> frozenset[int]:
             b" ".join(words[start : start + _WORDS]) for start in range(0, len(words), _WORDS)
         )
         distinct.discard(phrase)
-    hashes = set(map(crc32, distinct))
+    hashes = set(map(crc32, distinct)).difference(_DATES)
     return frozenset(hashes if len(hashes) <= MAX_PHRASES else sorted(hashes)[:MAX_PHRASES])
 
 
@@ -105,8 +110,10 @@ def simhash(text: str) -> int:
     return fingerprint(phrases(text))
 
 
-def fingerprint(hashes: Iterable[int]) -> int:
+def fingerprint(hashes: Iterable[int], library: Native | None = native.HERE) -> int:
     """`simhash` of phrases: in each bit, what most of them have there."""
+    if library is not None:
+        return library.fingerprint(array("I", hashes), _SPREAD)
     # All hashes side by side in one number, so that a bit of all is counted by one operation.
     lanes = array("Q", hashes)
     wide = int.from_bytes(lanes.tobytes(), sys.byteorder) * _SPREAD

@@ -5,6 +5,7 @@ Without it all works the same, and slower: whoever calls has another way.
 
 import ctypes
 import threading
+from array import array
 from pathlib import Path
 
 LIBRARY = Path(__file__).with_name("reader.so")
@@ -19,11 +20,18 @@ class Native:
     def __init__(self, library: Path) -> None:
         # A PyDLL keeps the interpreter for itself: a page takes less time than to ask for it again.
         loaded = ctypes.PyDLL(str(library))
+        text, room, size = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
         self._read_page = loaded.freki_read_page
-        self._read_page.argtypes = (
-            ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
-            ctypes.c_void_p,
-        )  # fmt: skip
+        self._read_page.argtypes = (text, size, room, room, size, room)
+        self._read_words = loaded.freki_read_words
+        self._read_words.argtypes = (text, size, room, size)
+        self._read_words.restype = ctypes.c_long
+        self._phrases = loaded.freki_phrases
+        self._phrases.argtypes = (text, size, room, size, room, size)
+        self._phrases.restype = ctypes.c_long
+        self._fingerprint = loaded.freki_fingerprint
+        self._fingerprint.argtypes = (room, size, ctypes.c_uint64)
+        self._fingerprint.restype = ctypes.c_uint64
         self._kept = threading.local()
 
     def read_page(self, body: bytes) -> tuple[list[str], list[str]] | None:
@@ -38,6 +46,28 @@ class Native:
             return None
         names, anchors = rooms.lengths
         return _fields(rooms.names, names), _fields(rooms.anchors, anchors)
+
+    def read_words(self, body: bytes) -> str | None:
+        """The words of a page of UTF-8, each text on its line; None as above."""
+        rooms = self._rooms(len(body))
+        length = self._read_words(body, len(body), rooms.anchors, rooms.size)
+        return None if length < 0 else str(memoryview(rooms.anchors)[:length], "utf-8")
+
+    def phrases(self, text: str, left_out: "array[int]", most: int) -> frozenset[int]:
+        """`likeness.phrases`."""
+        raw = text.encode("utf-8", "replace")
+        found = array("I", bytes(4 * most))
+        count = self._phrases(
+            raw, len(raw), left_out.buffer_info()[0], len(left_out),
+            found.buffer_info()[0], most,
+        )  # fmt: skip
+        if count < 0:
+            raise MemoryError
+        return frozenset(found[:count])
+
+    def fingerprint(self, hashes: "array[int]", spread: int) -> int:
+        """`likeness.fingerprint`."""
+        return int(self._fingerprint(hashes.buffer_info()[0], len(hashes), spread))
 
     def _rooms(self, length: int) -> "_Rooms":
         if length > _KEPT:

@@ -91,6 +91,7 @@ static void form_opened(struct page *page) {
 
 static void empty_element(struct page *page, const struct token *token) {
   reconstruct(page);
+  text_ended(page);
   if (token->tag == tag_area) found_area(page, token->values);
   if (token->tag == tag_img) found_picture(page, token);
 }
@@ -136,13 +137,16 @@ static void body_start(struct page *page, struct token *token) {
     case TABLE: table_opened(page); return;
     case INPUT:
       if (in_scope(page, tag_select)) pop_until(page, tag_select);
-      reconstruct(page);
+      reconstruct(page), text_ended(page);
       return;
     case EMPTY: empty_element(page, token); return;
-    case HEAD_EMPTY: found_telling(page, token); return;
+    case HEAD_EMPTY:
+      found_telling(page, token), text_ended(page);
+      return;
     case HR:
       close_p(page);
       if (in_scope(page, tag_select)) close_implied(page, tag_unknown);
+      text_ended(page);
       return;
     case RAW:
       if (tag == tag_xmp) close_p(page), reconstruct(page);
@@ -156,7 +160,7 @@ static void body_start(struct page *page, struct token *token) {
       push(page, tag);
       return;
     case SVG:
-      reconstruct(page);
+      reconstruct(page), text_ended(page);
       if (!token->closes_itself) push_named(page, tag, 1, token->name, token->length);
       return;
     case PART: case HEAD: case BODY: return; /* ignored here */
@@ -196,7 +200,9 @@ static void heading_closed(struct page *page) {
 static void body_end(struct page *page, const struct token *token) {
   enum tag tag = token->tag;
   switch ((enum kind)tags[tag].kind) {
-    case BODY: case HTML: return; /* what comes behind is taken in as if it came before */
+    case BODY: case HTML: /* what comes behind is taken in as if it came before */
+      page->is_behind_body |= page->mode == IN_BODY;
+      return;
     case FORM: form_closed(page); return;
     case HEADING: heading_closed(page); return;
     case LI:
@@ -214,9 +220,9 @@ static void body_end(struct page *page, const struct token *token) {
     default: break;
   }
   if (tag == tag_p) {
-    close_p(page); /* or an empty one is made */
+    close_p(page), text_ended(page); /* or an empty one is made */
   } else if (tag == tag_br) {
-    reconstruct(page);
+    reconstruct(page), text_ended(page);
   } else if (tags[tag].flags & BLOCK_END) {
     if (in_scope(page, tag)) close_implied(page, tag_unknown), pop_until(page, tag);
   } else {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tree.h"
+#include "words.h"
 
 #define MAX_TELLING 4000 /* as the walk through a tree has it */
 #define MAX_TEXT 200
@@ -87,6 +87,7 @@ static void put_collapsed(struct page *page, struct room *room, struct value val
 static void tell(struct page *page, const char *kind, struct value key, struct value value,
                  struct value rel) {
   struct room *names = &page->found->names;
+  if (page->words.is_wanted) return;
   put(page, names, kind, strlen(kind) + 1);
   put_field(page, names, key);
   put_field(page, names, value);
@@ -120,7 +121,7 @@ static void grow_slots(struct page *page, struct found *found) {
 static int put_address(struct page *page, struct value href) {
   struct found *found = page->found;
   struct room *room = &found->anchors;
-  if (!href.at) return 0;
+  if (!href.at || page->words.is_wanted) return 0;
   char *address = room->at;
   put_field(page, room, href);
   char *mark = strchr(address, '#');

@@ -4,7 +4,8 @@
 
 #include "body.h"
 
-static void page_start(struct page *page, const char *bytes, size_t length, struct found *found) {
+static void page_start(struct page *page, const char *bytes, size_t length, struct found *found,
+                       struct words words) {
   page->at = bytes;
   page->end = bytes + length;
   page->mode = INITIAL;
@@ -13,6 +14,8 @@ static void page_start(struct page *page, const char *bytes, size_t length, stru
   page->numbered = page->form = 0;
   page->anchor.is_open = 0;
   memset(page->count, 0, sizeof page->count);
+  page->words = words;
+  page->is_behind_body = page->has_late_comment = 0;
   page->found = found;
 }
 
@@ -176,13 +179,23 @@ static void characters(struct page *page, const char *at, const char *end, int h
   }
   if (page->anchor.is_open && page->anchor.is_kept)
     text_add(&page->text, at, end, 0, has_references);
+  if (!page->words.is_wanted || (is_in_svg(page) && top(page)->tag == tag_title)) return;
+  if (page->has_late_comment && !is_all_blank(at, end)) give_up(page);
+  add_words(page, at, end, has_references);
+}
+
+/* One that comes behind the body stands behind it, and text that follows is in the body. */
+static void comment(struct page *page, const char *behind) {
+  page->at = behind;
+  if (page->is_behind_body) page->has_late_comment = 1;
+  else text_ended(page);
 }
 
 static void declaration(struct page *page) {
   const char *at = page->at, *end = page->end;
   size_t left = (size_t)(end - at);
   if (left >= 4 && memcmp(at, "<!--", 4) == 0) {
-    page->at = after_comment(at + 4, end);
+    comment(page, after_comment(at + 4, end));
   } else if (left >= 9 && is_same_name("doctype", at + 2, 7)) {
     page->at = after_mark(at + 9, end);
     doctype(page, at + 9, page->at);
@@ -192,7 +205,7 @@ static void declaration(struct page *page) {
     characters(page, at + 9, close, 0);
     page->at = close == end ? end : close + 3;
   } else {
-    page->at = after_mark(at + 2, end);
+    comment(page, after_mark(at + 2, end));
   }
 }
 
@@ -209,7 +222,8 @@ static int markup(struct page *page) {
     unsigned char first = at + 2 < end ? (unsigned char)at[2] : 0;
     if (at + 2 == end) return 0;
     if (!is_letter(first)) {
-      page->at = after_mark(at + 2, end);
+      if (first == '>') page->at += 3;
+      else comment(page, after_mark(at + 2, end));
       return 1;
     }
     const char *behind = read_tag(at + 2, end, &token);
@@ -218,7 +232,7 @@ static int markup(struct page *page) {
   } else if (next == '!') {
     declaration(page);
   } else if (next == '?') {
-    page->at = after_mark(at + 2, end);
+    comment(page, after_mark(at + 2, end));
   } else {
     return 0;
   }
@@ -235,7 +249,7 @@ static void read_page(struct page *page) {
     characters(page, start, page->at, 1);
   }
   if (page->anchor.is_open) anchor_closed(page);
-  put_rest(page, &page->found->names);
+  if (!page->words.is_wanted) put_rest(page, &page->found->names);
 }
 
 #endif

@@ -87,9 +87,10 @@ static void table_start(struct page *page, struct token *token) {
     case tag_style: case tag_script: raw_element(page, token); return;
     case tag_input:
       if (!is_word(token->values[TYPE], "hidden")) give_up(page);
+      text_ended(page);
       return;
     case tag_form:
-      if (!page->form) page->form = ++page->numbered;
+      if (!page->form) page->form = ++page->numbered, text_ended(page);
       return;
     case tag_table:
       pop_until(page, tag_table);

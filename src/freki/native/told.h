@@ -129,6 +129,10 @@ static void raw_element(struct page *page, const struct token *token) {
   if (page->anchor.is_open) give_up(page); /* its text would be that of the anchor */
   if (token->tag == tag_title || token->tag == tag_iframe) found_telling(page, token);
   if (token->tag == tag_title) found_title(page, start, end);
+  text_ended(page);
+  if (page->words.is_wanted && (token->tag == tag_textarea || token->tag == tag_xmp))
+    add_words(page, start, end, token->tag == tag_textarea);
+  text_ended(page);
   struct token closing;
   page->at = end;
   if (end == page->end) return;

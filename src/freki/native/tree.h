@@ -33,6 +33,12 @@ struct formatting {
   int is_open;
 };
 
+/* Where the words of the page go, if they are wanted: those of each text on a line of their own. */
+struct words {
+  char *start, *at, *limit;
+  int is_wanted, is_new, is_apart; /* the next begins a text; blanks come before it */
+};
+
 struct anchor {
   int is_open, is_kept;   /* one is open at most; of each address the first is kept */
   int depth;              /* how many elements are open around it */
@@ -54,6 +60,8 @@ struct page {
   unsigned form; /* the number of the open form; 0 is none */
   struct anchor anchor;
   struct text text; /* of the open anchor */
+  struct words words;
+  int is_behind_body, has_late_comment;
   struct found *found;
 };
 
@@ -61,6 +69,11 @@ static void anchor_closed(struct page *page);
 
 _Noreturn static void give_up(struct page *page) {
   longjmp(page->given_up, 1);
+}
+
+/* What comes next is another text than what came before. */
+static inline void text_ended(struct page *page) {
+  page->words.is_new = 1;
 }
 
 static inline struct open *top(struct page *page) {
@@ -75,6 +88,7 @@ static void push_named(struct page *page, enum tag tag, int is_svg, const char *
                        size_t length) {
   if (page->depth == MAX_OPEN) give_up(page);
   page->open[page->depth++] = (struct open){tag, is_svg, 0, name, length};
+  text_ended(page);
   if (!is_svg) page->count[tag]++;
 }
 
@@ -100,6 +114,7 @@ static void pop(struct page *page) {
   if (page->depth <= 1) give_up(page); /* html stays */
   leave(page, top(page));
   page->depth--;
+  text_ended(page);
   if (page->anchor.is_open && page->depth <= page->anchor.depth) anchor_closed(page);
 }
 
