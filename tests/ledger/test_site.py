@@ -114,3 +114,8 @@ def test_pages_of_one_body_are_a_family(db: Database) -> None:
     twins = [(4, f"{A}/docs/new/one.html"), (5, f"{A}/blog/one")]
     assert site.twins(db, 1, 9) == [Family(twins, 2)]
     assert site.twins(db, 2, 9) == []
+
+
+def test_answers_are_counted_by_class_of_status(db: Database) -> None:
+    assert site.classes(db, 1) == {2: 6, 3: 1, 4: 1}
+    assert site.classes(db, 2) == {}

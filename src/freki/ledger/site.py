@@ -58,6 +58,11 @@ def ways(db: Database, crawl: int, limit: int) -> list[Way]:
     ]
 
 
+def classes(db: Database, crawl: int) -> dict[int, int]:
+    """How many answers there are of each class of status: 2 is what went well, 4 and 5 did not."""
+    return dict(db.execute(SQL["classes"], (crawl,)).fetchall())
+
+
 def slowest(db: Database, crawl: int, limit: int) -> list[Slow]:
     """The pages that took longest."""
     return [Slow(*row) for row in db.execute(SQL["slowest"], (crawl, limit))]

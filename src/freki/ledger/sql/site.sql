@@ -45,3 +45,9 @@ SELECT page.body, page.url, host.origin || url.path
 FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
 WHERE host.crawl = ?2 AND page.body IN (SELECT value FROM json_each(?1))
   AND page.status = 200 AND url.reason = 1 ORDER BY page.url;
+
+-- Answers by the first digit of their status.
+-- name: classes
+SELECT page.status / 100 AS class, count(*)
+FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
+WHERE host.crawl = ?1 GROUP BY class ORDER BY class;

@@ -1,13 +1,17 @@
 """One crawl: how far it is, live, and what can be done with it."""
 
 from fastapi import APIRouter, Request
+from msgspec import Struct
 from starlette.responses import Response
 
-from freki.ledger import read
+from freki.ledger import read, site
 from freki.ledger.jobs.orders import Job
+from freki.serve.answers import json
 from freki.serve.callers import Books
 from freki.serve.office import Office, changed
 from freki.serve.problems import Problem
+from freki.serve.views import words
+from freki.serve.views.lately import Lately
 from freki.serve.views.shell import go_to, page
 from freki.serve.views.visitors import Doer, Form, Visitor
 
@@ -19,6 +23,9 @@ HOSTS = 15
 OUTCOMES = (("done", "good"), ("failed", "bad"), ("refused", "warn"), ("waiting", "info"))
 
 LIMITS = ("depth", "max_pages")
+
+# Counting answers looks at every page.
+_classes: Lately[dict[int, int]] = Lately()
 
 
 @routes.get("")
@@ -49,18 +56,61 @@ def act(request: Request, id: str, office: Books, visitor: Doer, form: Form) -> 
     return go_to(f"/app/crawls/{id}")
 
 
+@routes.get("/now")
+def now(id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+    """What no event tells: hosts as they are now, and answers by status."""
+    hosts, classes = _look(office, office.job(visitor, id))
+    return json({"hosts": hosts, "classes": classes})
+
+
 def shown(request: Request, office: Office, job: Job, wrong: str) -> Response:
     """The overview, and what went wrong with what was asked."""
-    status, hosts = read.Status(0, 0, 0, 0, 0, 0, {}, 0), []
+    status = read.Status(0, 0, 0, 0, 0, 0, {}, 0)
     with office.results(job) as found:
         if found is not None:
             status = read.status(found.db, found.crawl.id)
-            hosts = read.hosts(found.db, found.crawl.id, HOSTS)
+    hosts, classes = _look(office, job)
     return page(
         request, "crawl.html", 422 if wrong else 200,
         job=job, here="overview", status=status, hosts=hosts, outcomes=OUTCOMES, wrong=wrong,
         told_after=office.last_event(), shares=_shares(status), retried=_retried(request),
+        classes=classes, words=words.reasons(),
     )  # fmt: skip
+
+
+class Host(Struct, frozen=True):
+    """A host as it is now."""
+
+    name: str
+    waiting: int
+    pause: str
+    state: str
+
+
+def _look(office: Office, job: Job) -> tuple[list[Host], dict[str, int]]:
+    """The hosts with most to do, and how many answers there are of each class."""
+    with office.results(job) as found:
+        if found is None:
+            return [], {}
+        hosts = read.hosts(found.db, found.crawl.id, HOSTS)
+        known = _classes.get(job.crawl, lambda: site.classes(found.db, found.crawl.id))
+    return [_host(host, job) for host in hosts], {f"{first}xx": n for first, n in known.items()}
+
+
+def _host(host: read.HostLine, job: Job) -> Host:
+    pause = words.NOTHING if host.delay is None else f"{host.delay:.2f} s"
+    return Host(host.host, host.waiting, pause, _state(host, job))
+
+
+def _state(host: read.HostLine, job: Job) -> str:
+    if host.failures:
+        return f"no answer {host.failures} times in a row"
+    if not host.waiting:
+        return "all asked"
+    if job.state != "running":
+        return "waits"
+    rest = words.seconds_until(host.next_at)
+    return f"rests for {rest:.0f} s" if rest >= 1 else "is asked"
 
 
 def _retried(request: Request) -> int:

@@ -34,6 +34,13 @@ def milliseconds(seconds: float | None) -> str:
     return NOTHING if seconds is None else f"{seconds * 1000:,.0f} ms"
 
 
+def span(seconds: float) -> str:
+    """How long, roughly."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def ago(when: float | str | None) -> str:
     """How long ago, roughly; a date for what is older than a day."""
     if when is None:
@@ -60,6 +67,15 @@ def reason(name: str | None) -> str:
     return known.words if known else plain(name)
 
 
+def reasons() -> dict[str, str]:
+    """What each reason means."""
+    return {name: known.words for name, known in MEANINGS.items()}
+
+
+def seconds_until(when: str | None) -> float:
+    return 0.0 if when is None else _seconds(when) - time.time()
+
+
 def plain(name: str | None) -> str:
     return "" if not name else name.replace("_", " ")
 
@@ -84,6 +100,6 @@ def _seconds(text: str) -> float:
 FILTERS: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (
-        number, rate, size, milliseconds, ago, moment, reason, plain, path_of, outside,
+        number, rate, size, milliseconds, span, ago, moment, reason, plain, path_of, outside,
     )
 }  # fmt: skip

@@ -7,8 +7,11 @@ const COLOURS = { done: "good", failed: "bad", refused: "warn", waiting: "info" 
 const SVG = "http://www.w3.org/2000/svg";
 const SAMPLES = 150;
 const TAIL = 60;
+const LOOK_EVERY = 5000; // milliseconds between two looks at what no event tells
+const words = JSON.parse(live?.dataset.words ?? "{}");
 const speeds = [];
 let last = null;
+let isOver = false;
 
 function show(name, text) {
   const place = part(name);
@@ -21,7 +24,70 @@ function sums(progress) {
     if (progress[name] !== undefined) show(name, counted.format(progress[name]));
   }
   show("waiting", counted.format(open));
+  show("discovered", counted.format(progress.discovered ?? 0));
+  const shares = Object.keys(COLOURS).map((name) => {
+    const count = name === "waiting" ? open : (progress[name] ?? 0);
+    return `${name} ${Math.round((100 * count) / Math.max(1, progress.discovered ?? 1))} %`;
+  });
+  show("shares", shares.join(" · "));
   bar({ ...progress, waiting: open });
+  reasons(progress.reasons ?? {});
+}
+
+function element(name, properties, ...inside) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...inside);
+  return made;
+}
+
+function cell(className, ...inside) {
+  return element("td", { className }, ...inside);
+}
+
+function reasons(outcomes) {
+  const rows = Object.entries(outcomes).flatMap(([outcome, counts]) =>
+    Object.entries(counts).map(([reason, count]) => {
+      const colour = reason === "http_error" ? "failed" : outcome;
+      const link = element("a", {
+        href: `${live.dataset.crawl}/urls?reason=${encodeURIComponent(reason)}`,
+        textContent: words[reason] ?? reason,
+      });
+      const badge = element("span", { className: `badge ${colour}`, textContent: outcome });
+      return element("tr", {}, cell("", badge), cell("", link), cell("n", counted.format(count)));
+    }),
+  );
+  if (rows.length) part("reasons")?.replaceChildren(...rows);
+}
+
+function hosts(lines) {
+  const rows = lines.map((host) =>
+    element(
+      "tr", {},
+      cell("break", host.name), cell("n", counted.format(host.waiting)), cell("n", host.pause),
+      cell("", host.state),
+    ),
+  );
+  if (rows.length) part("hosts")?.replaceChildren(...rows);
+}
+
+function classes(counts) {
+  const shown = Object.entries(counts).flatMap(([name, count]) => {
+    const badge = element("span", { className: `badge s${name[0]}`, textContent: name });
+    const link = element("a", { href: `${live.dataset.crawl}/urls?status=${name}` }, badge);
+    return [link, ` ${counted.format(count)} `];
+  });
+  if (shown.length) part("classes")?.replaceChildren(...shown);
+}
+
+async function look() {
+  if (isOver) return;
+  setTimeout(look, LOOK_EVERY);
+  if (document.hidden) return;
+  const answer = await fetch(`${live.dataset.crawl}/now`).catch(() => null);
+  if (!answer?.ok) return;
+  const told = await answer.json();
+  hosts(told.hosts);
+  classes(told.classes);
 }
 
 function bar(progress) {
@@ -74,6 +140,7 @@ function chart() {
   line.setAttribute("vector-effect", "non-scaling-stroke");
   line.setAttribute("points", points.join(" "));
   part("chart")?.replaceChildren(area, line);
+  show("peak", `At most ${most.toFixed(1)}, now ${speeds.at(-1).toFixed(1)}`);
 }
 
 function tail(pages) {
@@ -107,7 +174,13 @@ function follow() {
     show("state", told.state ?? told.status ?? "");
     if (Number(event.lastEventId) > Number(live.dataset.after)) location.reload();
   });
-  events.addEventListener("end", () => events.close());
+  events.addEventListener("end", () => {
+    isOver = true;
+    events.close();
+  });
 }
 
-if (live) follow();
+if (live) {
+  follow();
+  if (live.dataset.state === "running" || live.dataset.state === "queued") setTimeout(look, 1000);
+}
