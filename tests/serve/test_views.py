@@ -76,6 +76,24 @@ def test_a_mistake_is_told_and_what_was_typed_is_kept(
     assert fields.get("urls", "") in answer.text
 
 
+def test_what_is_chosen_as_it_is_anyway_is_not_asked_for(client: httpx.Client) -> None:
+    where = begin(
+        client, scope="host", sitemap="also", order="depth", render="auto", screenshot="yes"
+    )
+    request = client.get(where.removeprefix("/app")).json()["request"]
+    asked = {name: request[name] for name in request.keys() - {"urls"}}
+    assert asked == {"scope": "host", "order": "depth", "render": "auto", "screenshot": True}
+
+
+def test_the_first_page_tells_how_the_service_is(client: httpx.Client) -> None:
+    text = client.get("/app/").text
+    told = re.findall(r'<dt>([^<]+)</dt><dd class="value">[^<]+</dd>', text)
+    assert told == [
+        "crawls running", "in the queue", "pages/s", "errors", "workers", "browsers", "memory",
+        "room on disk",
+    ]  # fmt: skip
+
+
 def test_every_view_of_a_crawl_that_has_nothing_yet_is_there(client: httpx.Client) -> None:
     where = begin(client)
     for view in VIEWS[:-1]:
@@ -210,6 +228,42 @@ def test_a_story_is_only_text_as_well(hostile: tuple[httpx.Client, str]) -> None
     answer = client.get(f"{where}/explain", params={"url": "https://a.example/"})
     assert answer.status_code == 200
     assert "<script>alert" not in answer.text
+
+
+@pytest.mark.parametrize("typed", ["https://a.example/", "a.example", "/"])
+def test_a_story_is_told_of_what_people_type(typed: str, hostile: tuple[httpx.Client, str]) -> None:
+    client, where = hostile
+    answer = client.get(f"{where}/explain", params={"url": typed})
+    assert answer.status_code == 200
+    assert f'<a href="{where}/pages/1">See what came</a>' in answer.text
+
+
+def test_a_page_names_its_visits_by_other_crawls(
+    hostile: tuple[httpx.Client, str], data: Path
+) -> None:
+    client, where = hostile
+    assert "Other visits" not in client.get(f"{where}/pages/1").text
+    again = begin(client, name="once more")
+    path, name = _store(data, again)
+    with closing(open_store(path)) as db:
+        crawl = crawls.begin(db, name, ["https://a.example/"], config.settings(), 0.0)
+        ledger = ledger_of(db, str(path), crawl.id, LedgerTerms())
+        session = ledger.join(0.0)
+        _store_page(ledger, session, "https://b.example/", "first", 2.0)
+        _store_page(ledger, session, "https://a.example/", "changed", 4.0)
+        ledger.leave(session, 5.0)
+    text = client.get(f"{where}/pages/1").text
+    assert f'<a href="{again}/pages/2">' in text
+    assert "<td>another</td>" in text
+
+
+def test_what_no_event_tells_is_asked_for(hostile: tuple[httpx.Client, str]) -> None:
+    client, where = hostile
+    told = client.get(f"{where}/now").json()
+    assert told["classes"] == {"2xx": 2}
+    assert told["hosts"][0] == {
+        "name": "https://a.example", "waiting": 0, "pause": "\u2013", "state": "all asked",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])

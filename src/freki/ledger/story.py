@@ -74,6 +74,12 @@ def stories(db: Database, url: str, crawl: str | None = None) -> Iterator[Story]
         yield _story(db, url, row, mothers[row[-1]])
 
 
+def number_of(db: Database, url: str, crawl: str | None = None) -> int | None:
+    """The number of a URL in the last run that knows it."""
+    rows = _rows(db, url, crawl)
+    return int(rows[-1][0]) if rows else None
+
+
 def alike(db: Database, url: str, crawl: str | None = None) -> list[str]:
     """Known URLs that differ from one in what people mistype: scheme, www, the last slash."""
     origin, path = split(url)

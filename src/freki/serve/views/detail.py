@@ -10,13 +10,15 @@ from starlette.responses import Response
 from freki.errors import BadUrl
 from freki.extract import reading
 from freki.ledger import captures, read
-from freki.ledger.story import alike, stories
+from freki.ledger.jobs.keys import Key
+from freki.ledger.jobs.orders import Job
+from freki.ledger.story import alike, number_of, stories
 from freki.serve.callers import Books
-from freki.serve.office import Results, page_of
+from freki.serve.office import Office, Results, page_of
 from freki.serve.results import response_of
 from freki.serve.views.shell import page
 from freki.serve.views.visitors import Visitor
-from freki.url import parse
+from freki.url import parse, split
 
 routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 
@@ -24,6 +26,10 @@ routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 SHOWN = 200_000
 LINKS = 500
 RENDERINGS = 5
+VISITS = 20
+
+# Other crawls among which visits of the same page are looked for.
+JOBS = 50
 
 PHASES = (("dns", "name"), ("connect", "connection"), ("tls", "TLS"), ("first_byte", "answer"),
           ("total", "body"))  # fmt: skip
@@ -54,11 +60,12 @@ def one_page(
             return page(request, "missing.html", 404)
         contents = _contents(found, number, line)
         known = list(stories(found.db, line.url, job.crawl))
+        visits = _other_visits(office, visitor, job, line.url)
         seen = list(captures.renderings_of(found.db, number))[-RENDERINGS:]
     return page(
         request, "page.html",
         job=job, here="pages", number=number, line=line, story=known[-1] if known else None,
-        visits=known, bars=waterfall(line.timings), renderings=seen, links_shown=LINKS, **contents,
+        visits=visits, bars=waterfall(line.timings), renderings=seen, links_shown=LINKS, **contents,
     )  # fmt: skip
 
 
@@ -68,17 +75,49 @@ def explain(request: Request, id: str, office: Books, visitor: Visitor) -> Respo
     job = office.job(visitor, id)
     wanted = request.query_params.get("url", "").strip()
     try:
-        url = parse(wanted)
+        url = parse(_whole(wanted, job))
     except BadUrl as error:
         return page(request, "explain.html", 422, job=job, here="urls", url=wanted, story=None,
-                    near=[], wrong=str(error))  # fmt: skip
+                    number=None, near=[], wrong=str(error))  # fmt: skip
     with office.results(job) as found:
         known = list(stories(found.db, url, job.crawl)) if found else []
         near = alike(found.db, url, job.crawl) if found and not known else []
+        has_page = found is not None and bool(known) and known[-1].content_type is not None
+        number = number_of(found.db, url, job.crawl) if found and has_page else None
     return page(
-        request, "explain.html", 200 if known else 404,
-        job=job, here="urls", url=url, story=known[-1] if known else None, near=near, wrong="",
+        request, "explain.html", 200 if known else 404, job=job, here="urls", url=url,
+        story=known[-1] if known else None, number=number, near=near, wrong="",
     )  # fmt: skip
+
+
+def _whole(typed: str, job: Job) -> str:
+    """What was typed as a URL: a path is one of the start page's host, and schemes are left out."""
+    begun = split(job.seeds[0]).origin
+    if typed.startswith("/"):
+        return begun + typed
+    return typed if "://" in typed or not typed else f"{begun.partition('://')[0]}://{typed}"
+
+
+class Another(Struct, frozen=True):
+    """A visit of the same page by another crawl."""
+
+    job: Job
+    number: int
+    line: read.PageLine
+
+
+def _other_visits(office: Office, visitor: Key, job: Job, url: str) -> list[Another]:
+    """What other crawls with the same start saw there, the latest first."""
+    found = []
+    for other in office.jobs(visitor, "crawl", None, None, JOBS):
+        if other.crawl == job.crawl or other.seeds != job.seeds:
+            continue
+        with office.results(other) as results:
+            number = number_of(results.db, url, other.crawl) if results else None
+            line = page_of(results, number) if results and number else None
+        if number is not None and line is not None:
+            found.append(Another(other, number, line))
+    return found[:VISITS]
 
 
 def waterfall(timings: dict[str, float]) -> list[Bar]:

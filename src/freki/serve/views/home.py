@@ -1,17 +1,19 @@
 """The first page: what is going on, and a form to begin a crawl."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
+from msgspec import Struct
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from freki.config import options
 from freki.ledger.jobs.keys import Key
+from freki.ledger.jobs.orders import Job
 from freki.serve.callers import Books
 from freki.serve.crawls import crawl_order
-from freki.serve.office import Office
+from freki.serve.office import Office, Standing
 from freki.serve.problems import Problem
 from freki.serve.requests import CrawlRequest
 from freki.serve.views.shell import go_to, page
@@ -21,16 +23,37 @@ routes = APIRouter(include_in_schema=False)
 
 SHOWN = 50
 
-# Options of the form. Most people want the first two; the others are one click away.
+# Options of the form, and what their choices mean. Most people want the first two; the others are
+# one click away.
 CHOICES = {
-    "scope": ("site", "host", "folder", "page", "any"),
-    "sitemap": ("also", "only", "no"),
-    "order": ("breadth", "depth", "best"),
+    "scope": {
+        "site": "the site, with its subdomains",
+        "host": "this host alone",
+        "folder": "the folder of the start page",
+        "page": "the start page alone",
+        "any": "wherever links lead",
+    },
+    "sitemap": {
+        "also": "read as well",
+        "only": "only what they list",
+        "no": "left out",
+    },
+    "order": {
+        "breadth": "what is near the start",
+        "depth": "what is far from it",
+        "best": "what promises most",
+    },
+    "render": {
+        "never": "no",
+        "auto": "where a page is empty without",
+        "always": "for every page",
+    },
 }
+DEFAULTS = {"sitemap": "also", "order": "breadth", "render": "never"}
 WHOLE = ("depth", "max_pages")
 LISTS = ("include", "exclude")
 DECIMAL = ("delay",)
-SWITCHES = ("check_external",)
+SWITCHES = ("check_external", "screenshot")
 FIELDS = (*WHOLE, *CHOICES, *LISTS, *DECIMAL, *SWITCHES)
 
 
@@ -64,7 +87,7 @@ def wanted(form: Mapping[str, str]) -> dict[str, Any]:
     if "name" in given:
         found["name"] = given["name"]
     for name in FIELDS:
-        if name in given:
+        if name in given and given[name] != DEFAULTS.get(name):
             found[name] = _value(name, given[name])
     return found
 
@@ -84,17 +107,39 @@ def shown(
     request: Request, office: Office, visitor: Key, form: Mapping[str, str], wrong: str
 ) -> Response:
     """The page, with what was typed before where something was wrong with it."""
-    helps = {option.name: option.help for option in options() if option.name in FIELDS}
+    jobs = office.jobs(visitor, None, None, None, SHOWN)
+    standing = office.standing()
     return page(
-        request,
-        "home.html",
-        422 if wrong else 200,
-        jobs=office.jobs(visitor, None, None, None, SHOWN),
-        standing=office.standing(),
+        request, "home.html", 422 if wrong else 200,
+        jobs=jobs, standing=standing, health=_health(office, standing, jobs), form=form,
+        wrong=wrong, choices=CHOICES, may_begin=visitor.may("submit"),
+    )  # fmt: skip
+
+
+class Health(Struct, frozen=True):
+    """How the service is, in numbers."""
+
+    speed: float  # pages a second of all crawls that are shown
+    failed: float  # the share of all URLs that were ever tried
+    browsers: int
+    memory: float  # of workers and their browsers
+    room: int | None
+
+
+def _health(office: Office, standing: Standing, jobs: Sequence[Job]) -> Health:
+    counted: defaultdict[str, float] = defaultdict(float)
+    for (name, _), value in office.counters().items():
+        counted[name] += value
+    tried = counted["pages"] + counted["errors"]
+    numbers: defaultdict[str, float] = defaultdict(float)
+    for worker in standing.workers:
+        for name, value in worker.statistics.items():
+            numbers[name] += value
+    running = (job.progress.get("pages_per_second", 0) for job in jobs if job.state == "running")
+    return Health(
+        speed=sum(each for each in running if isinstance(each, int | float)),
+        failed=counted["errors"] / tried if tried else 0.0,
+        browsers=int(numbers["browsers"]),
+        memory=numbers["memory"] + numbers["browser_memory"],
         room=office.place.room(),
-        form=form,
-        wrong=wrong,
-        helps=helps,
-        choices=CHOICES,
-        may_begin=visitor.may("submit"),
     )

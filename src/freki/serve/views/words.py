@@ -10,6 +10,29 @@ from freki.url import split
 
 NOTHING = "\u2013"  # a dash, where there is no number
 
+_AGAIN = 'It may have been a moment: "What is wrong" has a button to try again.'
+
+# What whoever misses a page can do.
+ADVICE = {
+    "http_error": "The site has no such page, or could not make it; whoever links to it is wrong.",
+    "out_of_scope": 'A crawl that goes further ("How far") fetches it.',
+    "excluded": 'The crawl was told so: "Only URLs like", "No URLs like" or its sitemaps.',
+    "depth": "A greater depth brings it; it can be changed while the crawl runs.",
+    "budget": "The crawl was told how many pages of a host are enough.",
+    "trap": "Addresses like it went on and on. Where that is wrong, start a crawl at this one.",
+    "robots": "The site asks crawlers to stay away. Whoever owns it can allow it there.",
+    "robots_unreachable": "Nothing of a site is fetched before its rules are known. " + _AGAIN,
+    "nofollow": "The crawl was told to heed that.",
+    "too_many_redirects": "The site sends visitors in a circle, or a long way round.",
+    "host_down": _AGAIN,
+    "too_large": "The crawl was told how much of a page is enough.",
+    "not_wanted": "The crawl was told which kinds of pages to take.",
+    "blocked_address": "Whoever runs this service decides which addresses it reaches.",
+} | dict.fromkeys(
+    ("dns", "connect", "tls", "timeout", "too_slow", "incomplete", "protocol", "busy", "crash"),
+    _AGAIN,
+)
+
 
 def number(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.0f}"
@@ -67,6 +90,11 @@ def reason(name: str | None) -> str:
     return known.words if known else plain(name)
 
 
+def advice(name: str | None) -> str:
+    """What to do about it, where anything can be done."""
+    return ADVICE.get(name or "", "")
+
+
 def reasons() -> dict[str, str]:
     """What each reason means."""
     return {name: known.words for name, known in MEANINGS.items()}
@@ -100,6 +128,7 @@ def _seconds(text: str) -> float:
 FILTERS: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (
-        number, rate, size, milliseconds, span, ago, moment, reason, plain, path_of, outside,
+        number, rate, size, milliseconds, span, ago, moment, reason, advice, plain, path_of,
+        outside,
     )
 }  # fmt: skip
