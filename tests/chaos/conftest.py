@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.chaos.rig import SMALL_WEB, WEB, Site, crawl, now, site
+from tests.chaos.rig import SMALL_WEB, TOWNS, WEB, Site, crawl, now, site
 
 from freki.testing.history import History, read
 
@@ -118,6 +118,19 @@ def undisturbed(library: Site, tmp_path_factory: pytest.TempPathFactory) -> Hist
     began = now()
     crawl(library.url, store)
     return read(store, library.log(began))
+
+
+@pytest.fixture(scope="session")
+def cities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(tmp_path_factory.mktemp("cities"), TOWNS) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def quiet_cities(cities: Site, tmp_path_factory: pytest.TempPathFactory) -> History:
+    store = tmp_path_factory.mktemp("quiet") / "freki.db"
+    crawl(cities.url, store, "--scope=any")
+    return read(store)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,9 @@ WEB = Web(
 # Few pages, for what is done hundreds of times.
 SMALL_WEB = Web(pages=24, redirects=0.1, missing=0.1, duplicates=0.1)
 
+# Hosts that link to each other; each belongs to one worker at a time.
+TOWNS = Web(pages=24, hosts=8, links_per_page=4, cross_links=0.4)
+
 PYTHON = [sys.executable, "-P"]
 
 # No crawl here takes half as long when it is not disturbed; what does hangs.

@@ -12,9 +12,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-import pytest
 from tests.chaos.conftest import Measured, Scale
-from tests.chaos.rig import HANGS, Site, crawl, end, kill, launch, now, site
+from tests.chaos.rig import HANGS, Site, end, kill, launch, now
 from tests.chaos.wire import Wire
 from tests.postgres import PASSWORD, PostgresServer, running_server
 
@@ -22,12 +21,10 @@ from freki.config import Politeness, Scope, Settings
 from freki.ledger import crawls
 from freki.ledger.place import Address
 from freki.ledger.store import open_store
-from freki.testing.history import Bounds, judge, read
-from freki.testing.synthetic import Web
+from freki.testing.history import Bounds, History, judge, read
 
 WORK = Path(__file__).with_name("work.py")
 WORKERS = 3
-TOWNS = Web(pages=24, hosts=8, links_per_page=4, cross_links=0.4)
 DELAY = 0.1
 
 # What a worker holds that is cut off is somebody else's after a lease and this.
@@ -124,12 +121,6 @@ def server_with_cables(ends: ExitStack) -> Iterator[tuple[PostgresServer, list[C
         yield server, [*others]
 
 
-@pytest.fixture(scope="module")
-def far_towns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site(tmp_path_factory.mktemp("far"), TOWNS) as running:
-        yield running
-
-
 def until(so: Callable[[], bool], within: float = HANGS) -> float:
     began = now()
     while not so():
@@ -139,14 +130,12 @@ def until(so: Callable[[], bool], within: float = HANGS) -> float:
 
 
 def test_who_is_cut_off_is_replaced_and_comes_too_late(
-    far_towns: Site, tmp_path: Path, scale: Scale, measured: Measured
+    cities: Site, quiet_cities: History, scale: Scale, measured: Measured
 ) -> None:
-    quiet = tmp_path / "freki.db"
-    crawl(far_towns.url, quiet, "--scope=any")
     os.environ["PGPASSWORD"] = PASSWORD
     with ExitStack() as ends:
         server, cables = ends.enter_context(server_with_cables(ends))
-        store = begun(far_towns, server)
+        store = begun(cities, server)
         began = now()
         workers = []
         for cable in cables:
@@ -154,7 +143,7 @@ def test_who_is_cut_off_is_replaced_and_comes_too_late(
             process = launch(WORK, f"{address}?schema={store.schema}", str(scale.lease))
             ends.callback(kill, process)
             workers.append(process)
-        until(lambda: len(far_towns.log(began)) > 30)
+        until(lambda: len(cities.log(began)) > 30)
         lost, lost_session = workers[0], session_of(server, store, workers[0].pid)
         cables[0].pull()
         cut = now()
@@ -165,12 +154,12 @@ def test_who_is_cut_off_is_replaced_and_comes_too_late(
         plugged = now()
         assert [end(process)[0] for process in workers] == [0, 0, 0]
         back = now() - plugged
-        history = read(store, far_towns.log(began), [cut, replaced, plugged])
+        history = read(store, cities.log(began), [cut, replaced, plugged])
         newest = server.ask(f"SELECT last_value FROM {store.schema}.session_id_seq")
     assert lost.returncode == 0
     assert took < scale.lease + TAKE_OVER
     assert int(str(newest[0])) > lost_session  # its own was gone, so that it had to join again
-    judgement = judge(history, read(quiet), Bounds(delay=DELAY, at_once=1))
+    judgement = judge(history, quiet_cities, Bounds(delay=DELAY, at_once=1))
     assert not judgement, judgement
     kind = type(cables[0]).__name__
     measured("8 cable pulled", f"{kind}: taken over after {took:.1f} s of a lease of "

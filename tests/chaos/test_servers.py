@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.conftest import Measured, Scale
-from tests.chaos.rig import HANGS, Process, Site, crawl, end, kill, launch, now, site
+from tests.chaos.rig import HANGS, Process, Site, end, kill, launch, now
 from tests.chaos.wire import Wire, wire
 from tests.postgres import PASSWORD, PostgresServer, running_server
 
@@ -17,32 +17,16 @@ from freki.config import Politeness, Scope, Settings
 from freki.ledger import crawls
 from freki.ledger.store import open_store
 from freki.testing.history import Bounds, History, judge, read
-from freki.testing.synthetic import Web
 
 WORK = Path(__file__).with_name("work.py")
 WORKERS = 4
 
-# Hosts that link to each other; each belongs to one worker at a time.
-TOWNS = Web(pages=24, hosts=8, links_per_page=4, cross_links=0.4)
 DELAY = 0.1
 
 # Who lost its connection has another one so soon after there is one to be had.
 RECONNECTED = 5.0
 
 LOOK = 0.05
-
-
-@pytest.fixture(scope="session")
-def cities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site(tmp_path_factory.mktemp("cities"), TOWNS) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def quiet_cities(cities: Site, tmp_path_factory: pytest.TempPathFactory) -> History:
-    store = tmp_path_factory.mktemp("quiet") / "freki.db"
-    crawl(cities.url, store, "--scope=any")
-    return read(store)
 
 
 @pytest.fixture(scope="module")
