@@ -95,13 +95,25 @@ def test_what_is_new_is_read_and_what_was_read_is_not_read_again(tmp_path: Path)
     store, index = tmp_path / "freki.db", tmp_path / "index"
     fill(store, {f"http://a/{n}": f"word{n}" for n in range(texts.CHUNK * 2 + 1)})
     with closing(read_store(store)) as db:
-        for read, behind in ((1, True), (1, True), (1, False), (1, False)):
-            search(store, index, most=read)
+        for behind in (True, True, False, False):
+            search(store, index, most=1)
             with opened(index, db) as found:
                 assert is_behind(found, db, 1) == behind
         with opened(index, db) as found:
             assert pages_read(found, 1) == texts.CHUNK * 2 + 1
     assert search(store, index, f"word{texts.CHUNK * 2}") == [[texts.CHUNK * 2 + 1]]
+
+
+def test_pages_that_say_much_are_read_in_smaller_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, index = tmp_path / "freki.db", tmp_path / "index"
+    fill(store, SAID)
+    monkeypatch.setattr(texts, "MOST_LETTERS", 10)
+    for count in (1, 2, 3, 4, 4):
+        search(store, index, most=1)
+        with closing(read_store(store)) as db, opened(index, db) as found:
+            assert pages_read(found, 1) == count
 
 
 def test_a_page_that_is_fetched_again_is_found_by_what_it_says_now(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ import httpx
 import pytest
 from tests.background import background
 from tests.command import ended, start
+from tests.postgres import PASSWORD
 
 from freki.ledger.jobs import keys
 from freki.ledger.jobs.keys import Quotas, Scope
+from freki.ledger.place import Place
 from freki.serve.supervisor import address, listen
 from freki.serve.terms import Terms
 from freki.serve.web import HEAD_SECONDS, server
@@ -69,9 +71,13 @@ def new_key(data: Path, *scopes: Scope, **quotas: int) -> dict[str, str]:
 
 
 @contextmanager
-def whole(data: Path, *words: str) -> Iterator[httpx.Client]:
+def whole(place: Place, *words: str) -> Iterator[httpx.Client]:
     """A service with all its processes, started as people do."""
-    process = start("serve", "--data", data, "--port", "0", "--allow-private", "--quiet", *words)
+    where = ("--data", place) if isinstance(place, Path) else ("--store", str(place))
+    process = start(
+        "serve", *where, "--port", "0", "--allow-private", "--quiet", *words,
+        variables={"PGPASSWORD": PASSWORD},
+    )  # fmt: skip
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

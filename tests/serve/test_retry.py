@@ -17,6 +17,7 @@ from tests.system.scripted import Scripted, answer, page, scripted
 
 from freki.ledger import crawls, read
 from freki.ledger.jobs import orders, retries
+from freki.ledger.place import Place
 from freki.ledger.retry import retry
 from freki.ledger.store import open_store
 from freki.messages import Reason
@@ -212,11 +213,15 @@ def test_who_dies_between_deed_and_note_leaves_nothing_to_be_done_twice(
 # With workers.
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, Path]]:
-    data = tmp_path_factory.mktemp("service") / "data"
-    with whole(data, "--workers", "1") as client:
-        yield client, data
+@pytest.fixture(scope="module", params=["folder", pytest.param("server", marks=pytest.mark.system)])
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    place: Place = tmp_path_factory.mktemp("service") / "data"
+    if request.param == "server":
+        place = request.getfixturevalue("postgres").schema()
+    with whole(place, "--workers", "1") as client:
+        yield client
 
 
 @pytest.fixture
@@ -238,9 +243,9 @@ def found(client: httpx.Client, id_: str) -> dict[str, int]:
 
 
 def test_a_crawl_that_has_ended_goes_on_with_what_got_well(
-    service: tuple[httpx.Client, Path], site: Scripted
+    service: httpx.Client, site: Scripted
 ) -> None:
-    client, _ = service
+    client = service
     id_ = begun(client, site)
     until(lambda: state(client, id_) == "done")
     assert found(client, id_) == {"/": 200, "/ill": 500, "/bad": 404}
@@ -257,8 +262,8 @@ def test_a_crawl_that_has_ended_goes_on_with_what_got_well(
     assert (again_.status_code, again_.json()["reason"]) == (409, "nothing_to_retry")
 
 
-def test_a_crawl_under_way_takes_it_in(service: tuple[httpx.Client, Path], site: Scripted) -> None:
-    client, _ = service
+def test_a_crawl_under_way_takes_it_in(service: httpx.Client, site: Scripted) -> None:
+    client = service
     many = [f"/{number}" for number in range(30)]
     site.script = {**ILL, "/": page("/ill", *many), **dict.fromkeys(many, page())}
     id_ = begun(client, site, 0.25)
@@ -271,18 +276,32 @@ def test_a_crawl_under_way_takes_it_in(service: tuple[httpx.Client, Path], site:
     assert max(site.asked.count(path) for path in many) == 1
 
 
-def test_a_wish_survives_that_everybody_is_killed(
-    service: tuple[httpx.Client, Path], site: Scripted
-) -> None:
-    client, data = service
-    id_ = begun(client, site)
-    until(lambda: state(client, id_) == "done")
-    site.script = WELL
-    workers = [pid for pid in pids(data) if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    for pid in workers:
-        os.kill(pid, signal.SIGSTOP)  # nobody carries it out before all are killed
-    assert client.post(f"/crawls/{id_}/retry", json={"status": "5xx"}).status_code == 200
-    for pid in pids(data):
-        os.kill(pid, signal.SIGKILL)
-    until(lambda: state(client, id_) == "done")
-    assert found(client, id_) == {"/": 200, "/ill": 200, "/bad": 404, "/new": 200}
+def test_what_pages_say_is_found_as_it_comes_in(service: httpx.Client, site: Scripted) -> None:
+    id_ = begun(service, site)
+    until(lambda: state(service, id_) == "done")
+    assert paths(service, id_, "well") == []
+    site.script = {**ILL, "/ill": answer(200, b"all is well", content_type="text/html")}
+    service.post(f"/crawls/{id_}/retry", json={"status": "5xx"})
+    until(lambda: paths(service, id_, "well") == ["/ill"])
+    assert paths(service, id_, "to", "size") == ["/"]
+
+
+def paths(client: httpx.Client, id_: str, text: str, sort: str = "url") -> list[str]:
+    listed = client.get(f"/crawls/{id_}/pages", params={"text": text, "sort": sort}).json()
+    return ["/" + row["url"].split("/", 3)[3] for row in listed["items"]]
+
+
+def test_a_wish_survives_that_everybody_is_killed(tmp_path: Path, site: Scripted) -> None:
+    data = tmp_path / "data"
+    with whole(data, "--workers", "1") as client:
+        id_ = begun(client, site)
+        until(lambda: state(client, id_) == "done")
+        site.script = WELL
+        for pid in pids(data):
+            if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGSTOP)  # nobody carries it out before all are killed
+        assert client.post(f"/crawls/{id_}/retry", json={"status": "5xx"}).status_code == 200
+        for pid in pids(data):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: state(client, id_) == "done")
+        assert found(client, id_) == {"/": 200, "/ill": 200, "/bad": 404, "/new": 200}

@@ -27,8 +27,9 @@ INDEX: Final = statements("index.sql")
 
 SUFFIX = "-text"
 
-# Pages that are read between two commits.
+# Pages that are read between two commits, and letters after which it is fewer.
 CHUNK = 200
+MOST_LETTERS = 8_000_000
 
 # Letters from which on a word finds those that begin with it; fewer would find nearly everything.
 BEGINS = 3
@@ -82,20 +83,35 @@ def throw_away(path: Path) -> None:
 def read_on(index: sqlite3.Connection, db: Database, crawl: int, text_of: TextOf) -> bool:
     """Read the next pages of a crawl; False where all have been."""
     last = _last(index, crawl)
-    rows = db.execute(SQL["pages_behind"], (crawl, last, CHUNK)).fetchall()
-    said = [(id_, _said(title, kind, body, text_of)) for id_, _, title, kind, body in rows]
-    if said:
-        index.execute("BEGIN IMMEDIATE")
-        try:
-            if _last(index, crawl) == last:  # nobody else has read them meanwhile
-                index.executemany(INDEX["text_add"], said)
-                index.execute(INDEX["note"], (crawl, *rows[-1][:2], len(said)))
-            index.execute("COMMIT")
-        except BaseException:
-            if index.in_transaction:
-                index.execute("ROLLBACK")
-            raise
-    return len(said) == CHUNK
+    said, at = _said_behind(db, crawl, last, text_of)
+    if not said:
+        return False
+    index.execute("BEGIN IMMEDIATE")
+    try:
+        if _last(index, crawl) == last:  # nobody else has read them meanwhile
+            index.executemany(INDEX["text_add"], said)
+            index.execute(INDEX["note"], (crawl, said[-1][0], at, len(said)))
+        index.execute("COMMIT")
+    except BaseException:
+        if index.in_transaction:
+            index.execute("ROLLBACK")
+        raise
+    return True
+
+
+def _said_behind(
+    db: Database, crawl: int, last: int, text_of: TextOf
+) -> tuple[list[tuple[int, str]], float]:
+    """What the next pages say, as many as shall be in memory at once, and the date of the last."""
+    said: list[tuple[int, str]] = []
+    size, at = 0, 0.0
+    for id_, at, title, kind, body in db.execute(SQL["pages_behind"], (crawl, last, CHUNK)):
+        text = text_of(kind, unpack_body(body)) if body is not None else None
+        said.append((id_, _apart(f"{title or ''}\n{text or ''}")))
+        size += len(said[-1][1])
+        if size > MOST_LETTERS:
+            break
+    return said, at
 
 
 def is_behind(index: sqlite3.Connection, db: Database, crawl: int) -> bool:
@@ -130,11 +146,6 @@ def expression(text: str) -> str:
             end = "" if phrase or letters < BEGINS else "*"
             found.append(f'"{said}"{end}')
     return " AND ".join(found)
-
-
-def _said(title: str | None, kind: str, body: bytes | None, text_of: TextOf) -> str:
-    text = text_of(kind, unpack_body(body)) if body is not None else None
-    return _apart(f"{title or ''}\n{text or ''}")
 
 
 def _apart(text: str) -> str:
