@@ -1,15 +1,17 @@
 """`freki shot` as far as it needs no browser."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from tests.command import freki
 
 from freki.cli.files import write_file
-from freki.cli.shot import Names, Target, _line
+from freki.cli.shot import AT_ONCE, Names, Target, _line, visit_in_order
 from freki.errors import BadInput
 from freki.messages import Reason
 from freki.pictures import Capture, Picture, Shot, Unrendered, Viewport
+from freki.testing.render import FakeBrowser
 
 CAPTURE = Capture(picture=Picture(data=b"", format="webp"), viewport=Viewport())
 
@@ -79,3 +81,14 @@ def test_a_picture_is_whole_or_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written"):
         write_file(path, b"another")
     assert path.read_bytes() == b"whole"
+
+
+def test_many_urls_are_seen_in_their_order_and_few_at_once() -> None:
+    browser = FakeBrowser(latency=lambda url: 0.001 * (len(url) % 3))
+    urls = [f"http://a/{number}" for number in range(200)]
+
+    seen: list[str] = []
+    wishes = (Shot(url=url) for url in urls)
+    asyncio.run(visit_in_order(browser, wishes, lambda each, at: seen.append(each.url)))
+    assert seen == urls
+    assert browser.most_at_once <= AT_ONCE

@@ -1,6 +1,8 @@
 """The browsers of a command: found, started, ended."""
 
 import argparse
+import asyncio
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -62,4 +64,12 @@ async def browsers(arguments: argparse.Namespace, jobs: int) -> AsyncIterator[Re
     )
     egress = Egress(not arguments.no_allow_private, arguments.allow_address or ())
     async with pool(terms, size, egress) as render:
+        _end_on_sigterm()
         yield render
+
+
+def _end_on_sigterm() -> None:
+    """As Ctrl-C does, so that browsers and their profiles go with us."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

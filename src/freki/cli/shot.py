@@ -5,6 +5,8 @@ import asyncio
 import re
 import sys
 import time
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from hashlib import sha256
 from math import inf
@@ -55,6 +57,9 @@ SUFFIXES: dict[str, Format] = {
 }
 _SUFFIX = {"webp": ".webp", "png": ".png", "jpeg": ".jpg", "pdf": ".pdf"}
 
+# Visits begun at once: enough for all browsers of a large machine.
+AT_ONCE = 48
+
 # Less is no deadline but a failure.
 LEAST_SECONDS = 0.1
 
@@ -100,7 +105,10 @@ def run(command: str, words: list[str]) -> int:
     urls = [parse(url) for url in arguments.url]
     if not target.is_file:
         make_folder(target.path)
-    seen = run_loop(_visit_all(arguments, urls, wish, target))
+    try:
+        seen = run_loop(_visit_all(arguments, urls, wish, target))
+    except asyncio.CancelledError:
+        return Exit.interrupted
     return Exit.finished if seen == len(urls) else Exit.nothing_fetched
 
 
@@ -147,30 +155,47 @@ def parser(command: str) -> Parser:
     return made
 
 
+async def _visit(render: Render, shot: Shot) -> tuple[Rendering | Unrendered, float]:
+    seen = await render(shot)
+    return seen, time.time()
+
+
 async def _visit_all(
     arguments: argparse.Namespace, urls: list[str], wish: Shot, target: Target
 ) -> int:
     names = Names(target, wish)
     store = str(arguments.keep)
-    async with browsers(arguments, len(urls)) as render, asyncio.TaskGroup() as tasks:
-        visits = [
-            tasks.create_task(_visit(render, msgspec.structs.replace(wish, url=url)))
-            for url in urls
-        ]
-        count = 0
-        for visit in visits:
-            seen, at = await visit
-            if arguments.keep is not None:
-                with translated(store), closing(open_store(arguments.keep)) as db:
-                    captures.store(db, at, seen)
-            count += isinstance(seen, Rendering)
-            _tell(seen, names, as_json=arguments.json)
-        return count
+    count = 0
+
+    def take(seen: Rendering | Unrendered, at: float) -> None:
+        nonlocal count
+        if arguments.keep is not None:
+            with translated(store), closing(open_store(arguments.keep)) as db:
+                captures.store(db, at, seen)
+        count += isinstance(seen, Rendering)
+        _tell(seen, names, as_json=arguments.json)
+
+    async with browsers(arguments, len(urls)) as render:
+        wishes = (msgspec.structs.replace(wish, url=url) for url in urls)
+        await visit_in_order(render, wishes, take)
+    return count
 
 
-async def _visit(render: Render, shot: Shot) -> tuple[Rendering | Unrendered, float]:
-    seen = await render(shot)
-    return seen, time.time()
+async def visit_in_order(
+    render: Render, wishes: Iterable[Shot], take: Callable[[Rendering | Unrendered, float], None]
+) -> None:
+    """Hand over visits and when they ended, in the order of the wishes.
+
+    However many there are, only a few wait for a browser or have pictures in memory.
+    """
+    begun: deque[asyncio.Task[tuple[Rendering | Unrendered, float]]] = deque()
+    async with asyncio.TaskGroup() as tasks:
+        for wish in wishes:
+            begun.append(tasks.create_task(_visit(render, wish)))
+            if len(begun) >= AT_ONCE:
+                take(*await begun.popleft())
+        while begun:
+            take(*await begun.popleft())
 
 
 class Names:
