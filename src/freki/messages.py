@@ -63,7 +63,7 @@ class Reason(IntEnum):
     robots_unreachable = 56
     nofollow = 57
     too_many_redirects = 58
-    host_down = 59  # it could not be connected to, again and again
+    host_down = 59  # it could not be connected to, or had no time, again and again
 
 
 class Meaning(Struct, frozen=True):

@@ -8,7 +8,7 @@ from freki.engine.pulse import Pulse
 from freki.engine.rulebook import Answer, NoRulebook, Rulebook, Welcome
 from freki.engine.sitemap import is_sitemap
 from freki.ledger.buffered import Buffered
-from freki.ledger.policy import HOST_TRIES, Agenda
+from freki.ledger.policy import Agenda
 from freki.messages import PAGES, Claim, Failure, Outcome, Reason, Response, State, Via, Visit
 from freki.steps import Exploration, Explore, Extract, Fetch, Gate, Verdict
 
@@ -92,16 +92,15 @@ async def explore(
 
 def greet(claim: Claim, steps: Steps) -> Answer:
     """What the host says to a visit; one that could not be reached so often says nothing more."""
-    if steps.agenda.failures(claim.host) >= HOST_TRIES:
-        detail = f"could not be reached {HOST_TRIES} times in a row"
-        return Answer(Welcome.go_away, Reason.host_down, detail)
+    if (trouble := steps.agenda.trouble(claim.host)) is not None:
+        return Answer(Welcome.go_away, Reason.host_down, trouble)
     return steps.rulebook.welcome(claim, steps.clock())
 
 
 async def ask_first(claim: Claim, steps: Steps) -> Failure | None:
     """Ask the host for its rules, while the claim waits; answers with what went wrong."""
     asked_at = steps.clock()
-    rules = await steps.rulebook.ask(claim)
+    rules = await steps.rulebook.ask(claim, steps.agenda.pause(claim.host))
     if isinstance(rules, Failure):
         return rules
     now = steps.clock()
@@ -117,12 +116,16 @@ async def ask_for_missing(url: str, claim: Claim, steps: Steps) -> None:
     """See what the host says of a page that is not there; the claim waits for its next turn."""
     asked_at = steps.clock()
     probe = Claim(0, claim.host, url, claim.depth)
-    if steps.rulebook.welcome(probe, asked_at).welcome is Welcome.come_in:
-        answer = await steps.fetch(probe)
-        if isinstance(answer, Response):
-            steps.gate.learn_missing(answer)
+    if steps.rulebook.welcome(probe, asked_at).welcome is not Welcome.come_in:
+        steps.agenda.put_back(claim, asked_at, 0.0)
+        return
+    answer = await steps.fetch(probe)
+    if isinstance(answer, Response):
+        steps.gate.learn_missing(answer)
     now = steps.clock()
-    steps.agenda.put_back(claim, now, now - asked_at)
+    verdict = steps.judge(probe, answer, now)
+    elapsed = None if verdict.unreached else now - asked_at
+    steps.agenda.put_back(claim, now, elapsed, verdict.pause_until)
 
 
 def stay_away(claim: Claim, welcome: Answer, steps: Steps) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from freki.admit.robots import MAX_BODY, Access, Group, access, parse
 from freki.engine.sitemap import PLACES
-from freki.engine.verdict import UNREACHED
+from freki.engine.verdict import LONGEST_PAUSE, UNREACHED, retry_after
 from freki.messages import Claim, Failure, HostRules, Reason, Response, Via
 from freki.steps import Fetch
 from freki.url import join, split
@@ -67,12 +67,13 @@ ASK_FIRST = Answer(Welcome.ask_first)
 class _Known:
     """The rules of a host, as far as they concern us."""
 
-    __slots__ = ("group", "rules", "why")
+    __slots__ = ("group", "rules", "until", "why")
 
     def __init__(self, rules: HostRules, group: Group | None, why: str) -> None:
         self.rules = rules
         self.group = group
         self.why = why  # there are no rules, where there are none
+        self.until = 0.0  # the host asked not to be asked before
 
 
 class NoRulebook:
@@ -93,7 +94,7 @@ class NoRulebook:
     def sitemaps(self, _origin: str) -> list[str]:
         return []
 
-    async def ask(self, claim: Claim) -> HostRules | Failure:
+    async def ask(self, claim: Claim, _pause: float = 0.0) -> HostRules | Failure:
         raise AssertionError(f"nobody asks for rules that are ignored: {claim.url}")
 
 
@@ -142,29 +143,33 @@ class Rulebook(NoRulebook):
         known = self._known.get(origin)
         return known.group.crawl_delay if known is not None and known.group is not None else None
 
-    async def ask(self, claim: Claim) -> HostRules | Failure:
-        """Fetch the rules; however many ask at once, the host is asked once."""
+    async def ask(self, claim: Claim, pause: float = 0.0) -> HostRules | Failure:
+        """Fetch the rules; however many ask at once, the host is asked once.
+
+        Between redirects it gets the pause that was promised between any two requests.
+        """
         origin = split(claim.url).origin
         if (asking := self._asking.get(origin)) is not None:
             return await asyncio.shield(asking)
         asking = self._asking[origin] = asyncio.get_running_loop().create_future()
         try:
-            rules = await self._ask(claim.host, origin)
+            rules = await self._ask(claim.host, origin, pause)
             asking.set_result(rules)
         finally:
             asking.cancel()  # which changes nothing where there is a result
             del self._asking[origin]
         return rules
 
-    async def _ask(self, host: int, origin: str) -> HostRules | Failure:
-        answer = await self._follow(host, f"{origin}/robots.txt")
+    async def _ask(self, host: int, origin: str, pause: float) -> HostRules | Failure:
+        answer = await self._follow(host, f"{origin}/robots.txt", pause)
         if isinstance(answer, Failure):
             if answer.reason in NO_CONVERSATION:
                 return answer
             return self._closed(host, origin, 0, f"{answer.reason.name}: {answer.detail}")
         match access(answer.status):
             case Access.disallow_for_now:
-                return self._closed(host, origin, answer.status)
+                asked_for = retry_after(answer.header("retry-after"), self._clock()) or 0.0
+                return self._closed(host, origin, answer.status, pause=asked_for)
             case Access.use_body:
                 body = answer.body[:MAX_BODY]
             case Access.allow_all:
@@ -173,15 +178,18 @@ class Rulebook(NoRulebook):
         self._learn(rules)
         return rules
 
-    def _closed(self, host: int, origin: str, status: int, why: str = "") -> HostRules:
+    def _closed(
+        self, host: int, origin: str, status: int, why: str = "", pause: float = 0.0
+    ) -> HostRules:
         """RFC 9309 2.3.1.4: the host was reached, and what it wants is not known."""
         before = self._known.get(origin)
         tries = before.rules.tries if before is not None else 0
         rules = HostRules(host, origin, self._clock(), status, tries=tries + 1)
         self._learn(rules, why)
+        self._known[origin].until = rules.at + min(pause, LONGEST_PAUSE)
         return rules
 
-    async def _follow(self, host: int, url: str) -> Response | Failure:
+    async def _follow(self, host: int, url: str, pause: float) -> Response | Failure:
         """The answer after all redirects, or the last redirect where there are too many."""
         redirects = 0
         while True:
@@ -197,6 +205,7 @@ class Rulebook(NoRulebook):
                 return answer
             url = target
             redirects += 1
+            await asyncio.sleep(pause)
 
     def sitemaps(self, origin: str) -> list[str]:
         """The sitemaps that a host names, and the first place where they are by custom."""
@@ -228,7 +237,7 @@ def _unreadable(known: _Known, now: float) -> Answer:
     pauses = PAUSES if rules.status else SPEECHLESS_PAUSES
     if rules.tries > len(pauses):
         return Answer(Welcome.go_away, Reason.robots_unreachable, detail)
-    until = rules.at + pauses[rules.tries - 1]
+    until = max(rules.at + pauses[rules.tries - 1], known.until)
     if now >= until:
         return ASK_FIRST
     return Answer(Welcome.later, Reason.robots_unreachable, detail, until)

@@ -27,6 +27,10 @@ LONGEST_BACKOFF = 60.0
 # Connection failures in a row after which a host is left alone: some five minutes.
 HOST_TRIES = 10
 
+# Requests in a row that a host answers with "come back later" before it is left alone: half an
+# hour, or as long as it asks for. A host that says so for ever would keep a crawl from its end.
+HOST_PATIENCE = 30
+
 
 class Manners(Struct, frozen=True):
     """What was promised to hosts."""
@@ -56,8 +60,8 @@ class _Host:
     """A host in this worker's hands."""
 
     __slots__ = (
-        "active", "address", "asked", "backed_off", "claims", "delay", "failures", "id", "listed",
-        "next_at",
+        "active", "address", "asked", "backed_off", "claims", "delay", "failures", "id",
+        "is_strained", "listed", "next_at",
     )  # fmt: skip
 
     def __init__(self, work: HostWork) -> None:
@@ -69,6 +73,7 @@ class _Host:
         self.failures = max(0, min(work.failures, HOST_TRIES - 1))
         self.asked = 0.0  # by Crawl-delay
         self.address = ""
+        self.is_strained = False  # the last failure was an answer: not now
         self.backed_off = 0.0  # failures before this date belong to one and the same trouble
         self.active = 0
         self.listed = False  # in the heap
@@ -151,25 +156,28 @@ class Agenda:
         self.active -= 1
         if address:
             host.address = address
-        if elapsed is None:
-            self._back_off(host, now)
+        if elapsed is None or pause_until:
+            host.is_strained = elapsed is not None
+            self._back_off(host, now, pause_until)
         else:
             host.failures = 0
+        if elapsed is not None:
             host.delay = self._manners.pause(host.delay, elapsed)
         if self._at_once(host) == 1:
             self._rest_until(host, now + self._pause(host))
-        self._rest_until(host, pause_until)
         if host.claims:
             self._list(host)
         elif not host.active:
             self._hungry[host.id] = host
         return host.rest()
 
-    def put_back(self, claim: Claim, now: float, elapsed: float) -> None:
+    def put_back(
+        self, claim: Claim, now: float, elapsed: float | None, pause_until: float = 0.0
+    ) -> None:
         """The host was asked for something else first; the claim keeps its turn."""
         self._hosts[claim.host].claims.appendleft(claim)
         self.waiting += 1
-        self.settle(claim, now, elapsed)
+        self.settle(claim, now, elapsed, pause_until)
 
     def give_up(self, claim: Claim, pause_until: float = 0.0) -> None:
         """The claim needs no request after all, or its host none for now."""
@@ -190,9 +198,22 @@ class Agenda:
         """How a host rests now."""
         return self._hosts[host].rest()
 
+    def pause(self, host: int) -> float:
+        """The pause between two requests to a host."""
+        return self._pause(self._hosts[host])
+
     def failures(self, host: int) -> int:
-        """How often in a row a host could not be reached."""
+        """How often in a row a host could not be reached, or asked us to come back later."""
         return self._hosts[host].failures
+
+    def trouble(self, host: int) -> str | None:
+        """Why a host is left alone; None where it is not."""
+        held = self._hosts[host]
+        if held.is_strained and held.failures >= HOST_PATIENCE:
+            return f"asked us to come back later {held.failures} times in a row"
+        if not held.is_strained and held.failures >= HOST_TRIES:
+            return f"could not be reached {held.failures} times in a row"
+        return None
 
     @property
     def is_hungry(self) -> bool:
@@ -231,12 +252,12 @@ class Agenda:
     def _at_once(self, host: _Host) -> int:
         return 1 if host.asked else self._manners.concurrency
 
-    def _back_off(self, host: _Host, now: float) -> None:
+    def _back_off(self, host: _Host, now: float, pause_until: float) -> None:
         """Each time twice as long; what failed meanwhile was sent before we knew."""
-        if now < host.backed_off:
-            return
-        host.failures += 1
-        host.backed_off = now + min(FIRST_BACKOFF * 2.0 ** (host.failures - 1), LONGEST_BACKOFF)
+        if now >= host.backed_off:
+            host.failures += 1
+            host.backed_off = now + min(FIRST_BACKOFF * 2.0 ** (host.failures - 1), LONGEST_BACKOFF)
+        host.backed_off = max(host.backed_off, pause_until)
         self._rest_until(host, host.backed_off)
 
     def _rest_until(self, host: _Host, date: float) -> None:

@@ -62,6 +62,10 @@ class FakeWeb:
         headers = (("content-type", content_type),)
         self._answers[url] = Response(url, status, headers, body.encode(), content_type)
 
+    def says(self, url: str, status: int, *headers: tuple[str, str]) -> None:
+        """A status with headers, each time."""
+        self._answers[url] = Response(url, status, headers, b"")
+
     def redirect(self, url: str, to: str, status: int = 302) -> None:
         """A redirect; `to` is the Location, as it stands."""
         self._answers[url] = Response(url, status, (("location", to),), b"")
