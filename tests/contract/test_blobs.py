@@ -1,5 +1,6 @@
 """Bodies and pictures, wherever they are kept: in the database, in a folder, at a URL."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from tests.ledger.test_captures import NOW, seen
 
 from freki.errors import BadInput, MissingExtra, StoreDamaged, StoreUnreachable
-from freki.ledger import blobs, captures, read
+from freki.ledger import blobs, captures, read, texts
 from freki.ledger.blobs import Kind, blobs_at, blobs_of, settle, sweep
 from freki.ledger.check import findings, repair
 from freki.ledger.database import Database
@@ -89,6 +90,17 @@ def test_bodies_come_back_as_they_were(kept: Kept) -> None:
         (here,) = db.execute("SELECT sum(length(data)) FROM body").fetchone()
         assert (here == 0) == (kept.blobs is not None)
         assert not list(findings(db))
+
+
+def test_what_pages_say_is_found(kept: Kept, tmp_path: Path) -> None:
+    crawled(kept.place)
+    with (
+        closing(open_store(kept.place)) as db,
+        texts.opened(tmp_path / "index", db) as index,
+    ):
+        while texts.read_on(index, db, 1, lambda _kind, body: body.decode()):
+            pass
+        assert len(json.loads(texts.hits(index, "one"))) == 2
 
 
 def test_pictures_come_back_as_they_were(kept: Kept) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from freki.errors import StoreUnreachable
+from freki.ledger.blobs import Kind, Shelf
 from freki.ledger.database import Database
 from freki.ledger.identity import secret_of
 from freki.ledger.rows import unpack_body
@@ -104,8 +105,9 @@ def _said_behind(
 ) -> tuple[list[tuple[int, str]], float]:
     """What the next pages say, as many as shall be in memory at once, and the date of the last."""
     said: list[tuple[int, str]] = []
-    size, at = 0, 0.0
-    for id_, at, title, kind, body in db.execute(SQL["pages_behind"], (crawl, last, CHUNK)):
+    size, at, shelf = 0, 0.0, Shelf(db)
+    for id_, at, title, kind, *kept in db.execute(SQL["pages_behind"], (crawl, last, CHUNK)):
+        body = shelf.take(Kind.body, *kept)
         text = text_of(kind, unpack_body(body)) if body is not None else None
         said.append((id_, _apart(f"{title or ''}\n{text or ''}")))
         size += len(said[-1][1])

@@ -1,7 +1,7 @@
 -- What an index of texts asks of the store.
 
 -- name: pages_behind
-SELECT page.id, page.at, page.title, page.content_type, body.data
+SELECT page.id, page.at, page.title, page.content_type, body.digest, body.data
 FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
 CROSS JOIN body ON body.id = page.body
 WHERE host.crawl = ? AND page.id > ? AND url.reason IN (1, 3)
