@@ -10,6 +10,7 @@ import pytest
 from tests.chaos.wire import Wire
 from tests.postgres import PostgresServer
 
+from freki.errors import StoreUnreachable
 from freki.ledger.database import Conflict
 from freki.ledger.jobs import keys
 from freki.ledger.jobs.keys import Quotas
@@ -103,6 +104,35 @@ def cut_when_done(wire: Deaf, address: Address, postgres: PostgresServer) -> Non
         time.sleep(0.01)
     wire.cut()
     wire.hears.set()
+
+
+def test_a_server_that_is_silent_is_told_soon_to_who_has_somebody_waiting(
+    address: Address, wire: Deaf
+) -> None:
+    with closing(Served(through(wire, address)).desk(patience=0.5)) as desk:
+        assert counted(desk) == 0
+        wire.stall()
+        assert seconds_until_refused(desk) < 10.0
+        assert seconds_until_refused(desk) < 0.4  # it is not asked again and again
+        wire.flow()
+        deadline = time.monotonic() + 5.0
+        while not is_there(desk):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def seconds_until_refused(desk: Desk) -> float:
+    began = time.monotonic()
+    assert not is_there(desk)
+    return time.monotonic() - began
+
+
+def is_there(desk: Desk) -> bool:
+    try:
+        counted(desk)
+    except StoreUnreachable:
+        return False
+    return True
 
 
 def counted(desk: Desk) -> int:

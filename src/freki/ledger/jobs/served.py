@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any, Final
 
 from freki.errors import StoreError, StoreTooNew, StoreUnreachable
+from freki.ledger.blobs import sweep
 from freki.ledger.database import Conflict, ConnectionLost, Database
 from freki.ledger.jobs.folder import VERSION
 from freki.ledger.jobs.place import refuse_foreign_name
@@ -31,6 +32,9 @@ TRUSTED = 10.0
 
 # Hosts that are counted: those of some hundred workers.
 MOST_DUE = 100_000
+
+# Seconds between two looks for bodies and pictures beside the store that no job has any more.
+DAY = 86_400.0
 
 # Connections that are kept for reading.
 MOST_READERS = 8
@@ -172,6 +176,7 @@ class Desk:
         self._turn = Lock()
         self._books = Books(address, patience)
         self._looked_at_clock = float("-inf")
+        self._swept_at = time.monotonic()
 
     def __repr__(self) -> str:
         return f"<Desk {self._address}>"
@@ -243,7 +248,12 @@ class Desk:
         return 0  # they are where they were made, and go with their process
 
     def settle(self) -> None:
-        """What is deleted is overwritten by the vacuum."""
+        """The vacuum overwrites what is deleted; what lies beside the store is swept once a day."""
+        if time.monotonic() - self._swept_at < DAY:
+            return
+        self._swept_at = time.monotonic()
+        with closing(open_server(self._address, "process")) as server:
+            sweep(server)
 
     def close(self) -> None:
         self._books.close()

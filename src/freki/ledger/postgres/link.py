@@ -42,6 +42,12 @@ from freki.ledger.postgres.spelling import spell_our_way
 # Seconds in which a server answers, or it is taken for gone: it, or what is between, is silent.
 SILENCE = 15.0
 
+# The same for who has somebody waiting, and rather says that the store is away; seconds until such
+# a connection stands, and until it is tried again after one that did not come about.
+HASTY_SILENCE = 5.0
+HASTY_CONNECT = "2"
+BREATH = 0.5
+
 # Seconds for which a lost connection is tried again, and between two tries.
 PATIENCE = 60.0
 PAUSE = 0.25
@@ -127,6 +133,8 @@ class Server:
     ) -> None:
         self._address = address
         self._patience = patience
+        self._is_hasty = patience < SILENCE
+        self._away_until = 0.0
         self._settings = WRITING.format(
             schema=address.schema, durability="on" if durability == "power" else "off"
         )
@@ -220,7 +228,7 @@ class Server:
 
     def _hurry(self, line: Line) -> None:
         line.execute(WORKING)
-        line.silence = SILENCE
+        line.silence = HASTY_SILENCE if self._is_hasty else SILENCE
 
     def date(self) -> float:
         """The server's date, counted on from when it was last asked for."""
@@ -278,7 +286,8 @@ class Server:
                 given = conninfo_to_dict(self._address.conninfo)
             except psycopg.ProgrammingError:
                 raise BadInput(ADVICE) from None  # it would cite what may be a password
-            unsaid = {word: value for word, value in DEFAULTS.items() if word not in given}
+            usual = DEFAULTS | ({"connect_timeout": HASTY_CONNECT} if self._is_hasty else {})
+            unsaid = {word: value for word, value in usual.items() if word not in given}
             conninfo = make_conninfo(self._address.conninfo, **unsaid)
             password = self._address.password
             line = Line.connect(conninfo, password=password, autocommit=True, cursor_factory=Rows)
@@ -298,12 +307,15 @@ class Server:
     def _reconnect(self) -> None:
         """A new connection, as soon as there is one to be had."""
         self._line.close()
+        if time.monotonic() < self._away_until:
+            raise StoreUnreachable(f"{self._address}: the store cannot be reached, as a moment ago")
         until = time.monotonic() + self._patience
         while True:
             try:
                 self._line = self._connect()
             except StoreError:
                 if time.monotonic() > until:
+                    self._away_until = time.monotonic() + BREATH
                     raise
                 time.sleep(PAUSE)
             else:

@@ -19,6 +19,10 @@ SET jit TO off
 """
 
 
+# Seconds for the next rows of an answer, where somebody waits for it.
+LONGEST_QUESTION = 60.0
+
+
 class Reader(Server):
     """A `Database` that cannot write, and answers from one moment: that of its first question.
 
@@ -40,6 +44,8 @@ class Reader(Server):
         self._settings = READING.format(schema=self._address.schema)
         line = super()._connect()
         line.autocommit = False
+        if self._is_hasty:
+            line.silence = LONGEST_QUESTION
         line.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         return line
 
