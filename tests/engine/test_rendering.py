@@ -105,6 +105,15 @@ def test_a_script_that_leads_elsewhere_is_a_redirect() -> None:
     assert (answer.status, answer.location, answer.body) == (302, "http://b/", b"")
 
 
+def test_a_script_that_leads_to_nowhere_leaves_what_http_brought() -> None:
+    crawl = Crawl(render="always")
+    crawl.web.page("http://a/", body=FULL)
+    crawl.browser.page("http://a/", leads_to="about:blank")
+    crawl.browser.page("about:blank")
+    (answer,) = crawl.fetch("http://a/")
+    assert (answer.status, answer.body.decode()) == (200, FULL)
+
+
 def test_what_could_not_be_rendered_stays_what_http_brought_and_is_noted() -> None:
     crawl = Crawl(render="always")
     crawl.web.page("http://a/", body=FULL)

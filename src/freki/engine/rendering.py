@@ -104,7 +104,7 @@ def with_browser(
                 Shot(url=answer.url, pictures=pictured, html=must, document=document)
             )
             await keep(claim, seen)
-            if not must or isinstance(seen, Unrendered):
+            if not must or isinstance(seen, Unrendered) or not _is_on_the_web(seen.final_url):
                 return answer
             rendered = as_seen(answer, seen)
             if not rendered.location:
@@ -126,6 +126,11 @@ def as_seen(answer: Response, seen: Rendering) -> Response:
     return msgspec.structs.replace(
         answer, body=seen.html.encode("utf-8", "replace"), content_type="text/html; charset=utf-8"
     )
+
+
+def _is_on_the_web(url: str) -> bool:
+    """A script may also lead to an empty page, or to one of its own making."""
+    return url.startswith(("http://", "https://"))
 
 
 def _is_page(claim: Claim, answer: Response) -> bool:

@@ -39,6 +39,7 @@ class Between:
         # They may be a secret between us and the site: nobody else gets them.
         self._site = f"{split(shot.url).origin}/"
         self._left_out = frozenset(_left_out(shot))
+        self._stands = False
 
     def __repr__(self) -> str:
         return f"<Between {self._site} blocked={self.blocked}>"
@@ -46,8 +47,9 @@ class Between:
     def begin(self) -> None:
         """Have the requests that matter stop here."""
         if patterns := list(self._patterns()):
+            self._stands = True
             self._send("Fetch.enable", patterns=patterns)
-        else:
+        elif self._stands:
             self._send("Fetch.disable")
 
     def _patterns(self) -> Iterator[dict[str, str]]:
