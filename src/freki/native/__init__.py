@@ -44,14 +44,15 @@ class Native:
             body, len(body), rooms.names, rooms.anchors, rooms.size, rooms.lengths
         ):
             return None
-        names, anchors = rooms.lengths
-        return _fields(rooms.names, names), _fields(rooms.anchors, anchors)
+        start = rooms.size
+        names, anchors = rooms.used
+        return _fields(rooms.view[:names]), _fields(rooms.view[start : start + anchors])
 
     def read_words(self, body: bytes) -> str | None:
         """The words of a page of UTF-8, each text on its line; None as above."""
         rooms = self._rooms(len(body))
-        length = self._read_words(body, len(body), rooms.anchors, rooms.size)
-        return None if length < 0 else str(memoryview(rooms.anchors)[:length], "utf-8")
+        length = self._read_words(body, len(body), rooms.names, rooms.size)
+        return None if length < 0 else str(rooms.view[:length], "utf-8")
 
     def phrases(self, text: str, left_out: "array[int]", most: int) -> frozenset[int]:
         """`likeness.phrases`."""
@@ -81,17 +82,22 @@ class Native:
 class _Rooms:
     """Where what is found is written to. A reference of five bytes may mean six."""
 
-    __slots__ = ("anchors", "lengths", "names", "size")
+    __slots__ = ("_held", "anchors", "lengths", "names", "size", "used", "view")
 
     def __init__(self, length: int) -> None:
-        self.size = 2 * length
-        self.names = ctypes.create_string_buffer(self.size)
-        self.anchors = ctypes.create_string_buffer(self.size)
-        self.lengths = (ctypes.c_size_t * 2)()
+        self.size = size = 2 * length
+        held = ctypes.create_string_buffer(2 * size)
+        self.used = (ctypes.c_size_t * 2)()
+        self.view = memoryview(held).cast("B")
+        self._held = held
+        # Addresses, which are handed over faster than what they are of.
+        self.names = ctypes.addressof(held)
+        self.anchors = self.names + size
+        self.lengths = ctypes.addressof(self.used)
 
 
-def _fields(room: ctypes.Array[ctypes.c_char], length: int) -> list[str]:
-    fields = str(memoryview(room)[:length], "utf-8").split("\0")
+def _fields(room: memoryview) -> list[str]:
+    fields = str(room, "utf-8").split("\0")
     fields.pop()
     return fields
 

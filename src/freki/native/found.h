@@ -95,10 +95,18 @@ static void tell(struct page *page, const char *kind, struct value key, struct v
 }
 
 static size_t slot_for(const struct found *found, const char *address) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  const unsigned char *byte = (const unsigned char *)address;
-  for (; *byte; byte++) hash = (hash ^ *byte) * 0x100000001B3u;
-  size_t slot = (size_t)(hash ^ hash >> 29) & (found->slot_count - 1);
+  uint64_t hash = 0, part;
+  size_t left = strlen(address);
+  const char *at = address;
+  for (; left > 8; left -= 8, at += 8) {
+    memcpy(&part, at, 8);
+    hash = (hash ^ part) * UINT64_C(0x9E3779B97F4A7C15);
+    hash ^= hash >> 32;
+  }
+  part = left;
+  for (size_t k = 0; k < left; k++) part = part << 8 | (unsigned char)at[k];
+  hash = (hash ^ part) * UINT64_C(0x9E3779B97F4A7C15);
+  size_t slot = (size_t)(hash ^ hash >> 32) & (found->slot_count - 1);
   while (found->slots[slot] && strcmp(found->anchors.start + found->slots[slot] - 1, address) != 0)
     slot = (slot + 1) & (found->slot_count - 1);
   return slot;

@@ -83,33 +83,37 @@ static const struct {
 
 static uint8_t tag_slots[SLOTS];
 
-static inline unsigned slot_of(uint64_t start, size_t length) {
-  return (unsigned)(((start ^ length) * UINT64_C(0x9E3779B97F4A7C15)) >> 55) % SLOTS;
+static inline int is_same_name(const char *one, const char *other, size_t length) {
+  for (size_t k = 0; k < length; k++) {
+    unsigned char a = (unsigned char)one[k], b = (unsigned char)other[k];
+    if (a != b && !((a | 32) == (b | 32) && (unsigned char)((a | 32) - 'a') < 26)) return 0;
+  }
+  return 1;
 }
 
-/* The first eight letters of a lower-case name as a number. */
-static inline uint64_t start_of(const char *name, size_t length) {
-  uint64_t start = 0;
-  memcpy(&start, name, length < 8 ? length : 8);
-  return start;
+/* Where a name would be: the same for all ways to spell it. */
+static inline unsigned slot_of(const char *name, size_t length) {
+  uint64_t start = length;
+  for (size_t k = 0; k < length && k < 8; k++)
+    start ^= (uint64_t)((unsigned char)name[k] | 32) << 8 * k;
+  return (unsigned)(start * UINT64_C(0x9E3779B97F4A7C15) >> 55) % SLOTS;
 }
 
 static void prepare_names(void) {
-  if (tag_slots[slot_of(start_of("a", 1), 1)]) return;
+  if (tag_slots[slot_of("a", 1)]) return;
   for (unsigned tag = 1; tag < TAG_COUNT; tag++) {
-    unsigned slot = slot_of(start_of(tags[tag].name, tags[tag].length), tags[tag].length);
+    unsigned slot = slot_of(tags[tag].name, tags[tag].length);
     while (tag_slots[slot]) slot = (slot + 1) % SLOTS;
     tag_slots[slot] = (uint8_t)tag;
   }
 }
 
-/* The element of a lower-case name. */
-static enum tag tag_of(const char *name, size_t length) {
+/* The element of a name. */
+static inline enum tag tag_of(const char *name, size_t length) {
   if (length > LONGEST_NAME) return tag_unknown;
-  unsigned slot = slot_of(start_of(name, length), length);
-  for (; tag_slots[slot]; slot = (slot + 1) % SLOTS) {
-    unsigned tag = tag_slots[slot];
-    if (tags[tag].length == length && memcmp(tags[tag].name, name, length) == 0) return tag;
+  for (unsigned slot = slot_of(name, length); tag_slots[slot]; slot = (slot + 1) % SLOTS) {
+    enum tag tag = tag_slots[slot];
+    if (tags[tag].length == length && is_same_name(tags[tag].name, name, length)) return tag;
   }
   return tag_unknown;
 }

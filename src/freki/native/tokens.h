@@ -23,14 +23,6 @@ struct token {
   struct value values[ATTRIBUTES];
 };
 
-static int is_same_name(const char *one, const char *other, size_t length) {
-  for (size_t k = 0; k < length; k++) {
-    unsigned char a = (unsigned char)one[k], b = (unsigned char)other[k];
-    if (a != b && !((a | 32) == (b | 32) && is_letter(a))) return 0;
-  }
-  return 1;
-}
-
 static int attribute_of(const char *name, size_t length) {
   static const char known[ATTRIBUTES][12] = {
     "href", "rel", "title", "alt", "src", "content", "name", "http-equiv", "lang", "xml:lang",
@@ -91,13 +83,10 @@ static const char *read_attributes(const char *at, const char *end, struct token
 
 /* Reads the tag whose name is at `at`; NULL where the page ends before it does. */
 static const char *read_tag(const char *at, const char *end, struct token *token) {
-  char lower[LONGEST_NAME + 1];
   const char *name = at;
   at = up_to(at, end, BLANK | SLASH | CLOSE);
   size_t length = (size_t)(at - name);
-  for (size_t k = 0; k < length && k < LONGEST_NAME; k++)
-    lower[k] = (char)(name[k] >= 'A' && name[k] <= 'Z' ? name[k] | 32 : name[k]);
-  token->tag = tag_of(lower, length);
+  token->tag = tag_of(name, length);
   token->name = name;
   token->length = length;
   token->closes_itself = 0;
