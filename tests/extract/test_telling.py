@@ -36,6 +36,10 @@ def test_a_page_of_any_markup_says_what_its_tree_says() -> None:
         b"<meta charset=windows-1251>",
         b"<meta charset=utf-16>",
         b"<meta charset=gbk>",
+        b"<meta charset=iso-2022-jp>",
+        b"<meta charset=x-user-defined>",
+        b"<meta charset=replacement>",
+        b"<meta charset=none-at-all>",
         b'<meta http-equiv="Content-Type" content="text/html; charset=iso-8859-5">',
         b"<!-- <meta charset=utf-8> --><meta charset=koi8-r>",
         b"<title><meta charset=utf-8></title><meta charset=koi8-r>",
@@ -44,6 +48,7 @@ def test_a_page_of_any_markup_says_what_its_tree_says() -> None:
         b"<meta name=charset content=utf-8><meta charset=koi8-r>",
         b"<meta content='text/html; charset=utf-8' http-equiv=content-type>",
         b"<link rel=x href='?charset=utf-8'><meta charset=koi8-r>",
+        b'<meta http-equiv="content-type content="a/b;charset=utf-8\'x>',
         b" " * 1020 + b"<meta charset=koi8-r>",
         b"<?xml version='1.0' encoding='koi8-r'?><meta charset=utf-8>",
         b"<?xml version='1.0' encoding='koi8-r'?>",
@@ -53,7 +58,17 @@ def test_a_page_of_any_markup_says_what_its_tree_says() -> None:
     ],
 )
 @pytest.mark.parametrize("rest", [b"<a href='?\xd0\xb0'>\xd0\xb0</a>", b"<a href=a>a</a>"])
-@pytest.mark.parametrize("header", ["", "; charset=utf-8", "; charset=koi8-r", "; charset=odd"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "; charset=utf-8",
+        "; charset=koi8-r",
+        "; charset=sjis",
+        "; charset=utf-16",
+        "; charset=odd",
+    ],
+)
 def test_a_page_of_any_charset_says_what_its_tree_says(
     head: bytes, rest: bytes, header: str
 ) -> None:

@@ -46,9 +46,12 @@ _PLAINLY_TOLD = re.compile(
                      | (?!charset) [^<>"'\s] )
         )*+ >
     )*+
-    <meta \s++ (?: charset=["']?
-                 | http-equiv=["']?content-type["']? \s++ content=["'] [a-z/+]++ ; \s*+ charset= )
-    ([a-z0-9_-]{3,20}) ["'\s/>]
+    <meta \s++
+    (?: charset= (?: "([\w-]{3,20})" | '([\w-]{3,20})' | ([\w-]{3,20}) )
+      | http-equiv= (?: "content-type" | 'content-type' | content-type ) \s++
+        content= (?: "[a-z/+]++ ; \s*+ charset=([\w-]{3,20})"
+                   | '[a-z/+]++ ; \s*+ charset=([\w-]{3,20})' ) )
+    \s*+ /? >
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -56,7 +59,8 @@ _PLAINLY_TOLD = re.compile(
 _ASCII = "windows-1252"
 _TOLD_OTHERWISE = re.compile(rb"charset|[\0-\x08\x0e-\x1f\x7f~]", re.IGNORECASE)
 
-_BYTEWISE = ("windows-125", "iso-8859-", "koi8-")
+# What is markup to one who reads ASCII is markup in all others.
+_UNLIKE_ASCII = {"UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement", "x-user-defined"}
 
 _MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
@@ -75,7 +79,7 @@ def announced(body: bytes, content_type: str) -> str | None:
 def told(body: bytes, content_type: str) -> str | None:
     """The charset of a body, where it is told so plainly that no parser has to be asked.
 
-    None where it is not, or where the charset is none that its characters are read byte by byte in.
+    None where it is not, or where markup is not written as in ASCII.
     """
     if body.startswith(_MARKS):
         return "UTF-8" if body.startswith(_MARKS[0]) else None
@@ -83,10 +87,10 @@ def told(body: bytes, content_type: str) -> str | None:
     if name is None:
         meta = _PLAINLY_TOLD.match(body[:_PRESCAN])
         if meta is not None:
-            name = _known(meta[1].decode("ascii"))
+            name = _known(meta[meta.lastindex or 0].decode("ascii"))
         elif body.isascii() and _TOLD_OTHERWISE.search(body) is None:
             name = _ASCII
-    return name if name == "UTF-8" or (name or "").lower().startswith(_BYTEWISE) else None
+    return None if name in _UNLIKE_ASCII else name
 
 
 def decode(body: bytes, content_type: str) -> tuple[str, str]:
