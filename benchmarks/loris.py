@@ -34,7 +34,7 @@ GOOD, BAD = 50, 500
 SLOW = ("silence", "slow-headers", "slow-body", "slow-chunks", "endless-interim")
 
 # Seconds between two requests to a host; without any, the machine is the bound.
-DELAYS = (0.2, 0.0)
+DELAYS = (0.1, 0.0)
 
 LOOK_EVERY = 0.2
 LONGEST = 300.0

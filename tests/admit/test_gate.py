@@ -12,6 +12,7 @@ from freki.admit.gate import (
     PROBE,
     RECENT,
     REMEMBERED,
+    SITEMAPS_FIRST,
     Gate,
 )
 from freki.admit.scope import Scope
@@ -223,6 +224,20 @@ def test_sitemaps_are_read_first_and_not_nested_without_end() -> None:
     assert verdicts(admit(same, inside, claim(hops=1, via=Via.sitemap_file))) == {f"{A}2.xml": None}
     deep = claim(hops=MAX_NESTED_SITEMAPS, via=Via.sitemap_file)
     assert verdicts(admit(gate(), inside, deep)) == {f"{A}2.xml": Reason.trap}
+
+
+def test_an_index_of_thousands_of_sitemaps_does_not_come_before_all_pages() -> None:
+    def urgent(hops: int) -> int:
+        index = claim(f"{A}index.xml", hops=hops, via=Via.sitemap_file)
+        inside = [Link(f"{A}{number}.xml", via=Via.sitemap_file) for number in range(1000)]
+        listed = Link(f"{A}listed", via=Via.sitemap)
+        *inside_found, page = admit(gate(), [*inside, listed], index)
+        return sum(found.priority < page.priority for found in inside_found)
+
+    assert urgent(hops=1) == SITEMAPS_FIRST
+    assert urgent(hops=2) == 0
+    named = gate().sitemaps([f"{A}{number}.xml" for number in range(1000)], claim(A))
+    assert sum(found.priority < 0 for found in named) == SITEMAPS_FIRST
 
 
 def test_sitemaps_are_read_only_where_they_are_wanted() -> None:

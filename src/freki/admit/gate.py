@@ -5,12 +5,13 @@ because of its depth is known to be welcome when a shorter way to it is found.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from zlib import crc32
 
 from msgspec.structs import replace
 
 from freki.admit.rounds import Rounds
-from freki.admit.scope import Scope
+from freki.admit.scope import STAGGER, Scope
 from freki.admit.traps import Traps
 from freki.messages import Asked, Claim, Discovery, Link, Page, Reason, Request, Response, Via
 from freki.url import split
@@ -36,6 +37,10 @@ BACK = "back"
 
 # Sitemaps of sitemaps of sitemaps: sitemaps.org allows one level, sites have two.
 MAX_NESTED_SITEMAPS = 4
+
+# Sitemaps of one list that are read before any page, for they know what there is. An index may
+# name fifty thousand: the others wait behind what these list, or no page would come for hours.
+SITEMAPS_FIRST = 100
 
 # Hosts with patterns whose pages are looked at, by how often. After so many looks a host is asked
 # for a page that it cannot have: few hosts get that far, and only those are worth the request.
@@ -80,6 +85,8 @@ class Gate:
                 found.append(self._discover(link, page, claim, depth))
         if len(recent) > RECENT:
             self._recent, self._older = {}, recent
+        if claim.via == Via.sitemap_file:
+            return _staggered(found, SITEMAPS_FIRST if claim.hops <= 1 else 0)
         return found
 
     def ask(self, asked: Sequence[Asked], page: Page, claim: Claim) -> list[Discovery]:
@@ -113,11 +120,12 @@ class Gate:
             return []
         if page.via == Via.sitemap_file and not self._scope.is_about(page.url):
             return []  # a host that only keeps a sitemap for ours
-        return [
+        found = [
             Discovery(url, page.depth, self._scope.priority(url, page.depth, Via.sitemap_file),
                       Via.sitemap_file, hops=1, parent=page.id or None)
             for url in urls
         ]  # fmt: skip
+        return _staggered(found, SITEMAPS_FIRST)
 
     def seed(self, url: str, asked: Asked | None = None) -> Discovery:
         """A start URL is always welcome."""
@@ -189,3 +197,14 @@ class Gate:
         if self._traps is None or link.via == Via.sitemap:
             return None
         return self._traps.judge(link.url)
+
+
+def _staggered(found: list[Discovery], first: int) -> list[Discovery]:
+    """Sitemaps beyond the first ones wait behind the pages that those list."""
+    order = count()
+    return [
+        replace(each, priority=2 * STAGGER)
+        if each.via == Via.sitemap_file and next(order) >= first
+        else each
+        for each in found
+    ]
