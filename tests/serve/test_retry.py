@@ -67,6 +67,7 @@ def end_it(data: Path, id_: str) -> None:
         ({"reason": "timeout", "message": "60 s"}, 1),
         ({"message": HOSTILE}, 1),
         ({"outcome": "failed"}, 4),
+        ({"url": f"{SITE}/a"}, 1),
     ],
 )
 def test_a_class_is_asked_for_in_any_words_that_name_it(
@@ -157,6 +158,17 @@ def test_failures_stand_in_groups_with_a_button_each(
     assert done.headers["location"] == f"/app/crawls/{id_}?retried=1"
     assert "1 URL is tried again" in client.get(done.headers["location"]).text
     assert wishes(data, id_) == [{"reason": Reason.connect, "message": HOSTILE}]
+
+
+def test_one_url_is_tried_again_from_its_story(
+    failed: tuple[httpx.Client, str], data: Path
+) -> None:
+    client, id_ = failed
+    story = client.get(f"/app/crawls/{id_}/explain", params={"url": f"{SITE}/a"}).text
+    assert f'name="url" value="{SITE}/a"><button>Try it again' in story
+    client.post(f"/app/crawls/{id_}/retry", data={"url": f"{SITE}/a"})
+    with closing(Terms(data=data).place.desk()) as desk:
+        assert [wish.url for wish in retries.wished(desk, id_)] == [f"{SITE}/a"]
 
 
 @pytest.mark.parametrize(

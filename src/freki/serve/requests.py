@@ -131,6 +131,7 @@ class RetryRequest(Strict):
     status: Status = None
     host: Host = None
     message: Message = None
+    url: Annotated[str | None, Field(max_length=MAX_URL, description="exactly this one")] = None
     webhook: Annotated[
         Webhook | None, Field(description="the one before was forgotten when the crawl ended")
     ] = None
@@ -242,13 +243,14 @@ def hook_of(webhook: Webhook | None) -> Hook | None:
 def class_of(asked: RetryRequest) -> Filter:
     """The URLs that a request to try again is about."""
     if asked.model_dump(exclude_none=True, exclude={"webhook"}) == {}:
-        raise Problem("invalid", "which URLs? give outcome, reason, status, host or message")
+        raise Problem("invalid", "which URLs? give outcome, reason, status, host, message or url")
     return Filter(
         state=State[asked.outcome] if asked.outcome else None,
         reason=Reason[asked.reason] if asked.reason else None,
         status=statuses(asked.status),
         origin=asked.host,
         message=asked.message,
+        url=asked.url,
     )
 
 

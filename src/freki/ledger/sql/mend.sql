@@ -22,6 +22,7 @@ WHERE host.crawl = :crawl AND url.state >= 2
   AND (:reason IS NULL OR url.reason = :reason)
   AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
   AND (:origin IS NULL OR host.origin = :origin)
+  AND (:url IS NULL OR host.origin || url.path = :url)
   AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message);
 
 -- A host that is tried again is tried afresh.

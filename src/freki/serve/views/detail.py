@@ -12,7 +12,7 @@ from freki.extract import reading
 from freki.ledger import captures, read
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Job
-from freki.ledger.story import alike, number_of, stories
+from freki.ledger.story import Story, alike, number_of, stories
 from freki.serve.callers import Books
 from freki.serve.office import Office, Results, page_of
 from freki.serve.results import response_of
@@ -84,10 +84,18 @@ def explain(request: Request, id: str, office: Books, visitor: Visitor) -> Respo
         near = alike(found.db, url, job.crawl) if found and not known else []
         has_page = found is not None and bool(known) and known[-1].content_type is not None
         number = number_of(found.db, url, job.crawl) if found and has_page else None
+    story = known[-1] if known else None
+    may_retry = story is not None and retryable(story, job, visitor)
     return page(
         request, "explain.html", 200 if known else 404, job=job, here="urls", url=url,
-        story=known[-1] if known else None, number=number, near=near, wrong="",
+        story=story, number=number, near=near, wrong="", may_retry=may_retry,
     )  # fmt: skip
+
+
+def retryable(story: Story, job: Job, visitor: Key) -> bool:
+    """Whether a URL ended without a page, and who looks may have it tried again."""
+    is_missing = story.outcome in ("failed", "refused") or story.reason == "http_error"
+    return is_missing and job.kind == "crawl" and visitor.may("submit")
 
 
 def _whole(typed: str, job: Job) -> str:
