@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import ssl
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,6 @@ def fetched(url: str, settings: Fetching | None = None, times: int = 1) -> list[
             http.close()
 
     return asyncio.run(fetch())
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for localhost that nobody trusts, and its key, in one file."""
-    folder = tmp_path_factory.mktemp("tls")
-    both = folder / "both.pem"
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
-    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
-    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
-    both.write_bytes((folder / "cert.pem").read_bytes() + (folder / "key.pem").read_bytes())
-    return both
 
 
 def _asked_over_tls(certificate: Path, settings: Fetching) -> Fetched:

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -199,3 +201,28 @@ def test_a_page_that_takes_more_memory_than_it_may_ends_alone() -> None:
     assert isinstance(hog, Unrendered)
     assert hog.reason is Reason.oom
     assert isinstance(other, Rendering)
+
+
+@pytest.mark.parametrize("insecure", [False, True])
+def test_a_certificate_that_does_not_verify_is_taken_only_if_that_is_wished(
+    insecure: bool, certificate: Path
+) -> None:
+    async def visit() -> Rendering | Unrendered:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        answer = Stage(SCENES).answer
+        terms, size = Terms(found=find(), insecure=insecure), Size(browsers=1)
+        async with (
+            await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server,
+            pool(terms, size, Egress(allow_private=True)) as render,
+        ):
+            port = server.sockets[0].getsockname()[1]
+            return await render(Shot(url=f"https://127.0.0.1:{port}/shell"))
+
+    seen = asyncio.run(visit())
+    if insecure:
+        assert isinstance(seen, Rendering)
+        assert seen.title == "App"
+    else:
+        assert isinstance(seen, Unrendered)
+        assert seen.reason is Reason.tls

@@ -30,6 +30,7 @@ def add_browser(parser: argparse.ArgumentParser) -> None:
         "--no-sandbox", action="store_true",
         help="without the browser's own protection; only for pages of your own",
     )  # fmt: skip
+    add("--insecure", action="store_true", help="accept any TLS certificate")
     add("--no-allow-private", action="store_true", help="reach public addresses only")
     add(
         "--allow-address", action="append", metavar="ADDRESS",
@@ -60,7 +61,11 @@ async def browsers(arguments: argparse.Namespace, jobs: int) -> AsyncIterator[Re
     size, memory = size_here(arguments.browsers)
     size = size.for_jobs(jobs)
     terms = Terms(
-        found=found_by(arguments), agent=AGENT, sandbox=not arguments.no_sandbox, memory=memory
+        found=found_by(arguments),
+        agent=AGENT,
+        sandbox=not arguments.no_sandbox,
+        insecure=arguments.insecure,
+        memory=memory,
     )
     egress = Egress(not arguments.no_allow_private, arguments.allow_address or ())
     async with pool(terms, size, egress) as render:

@@ -54,6 +54,7 @@ class Browsers:
         self._there = there  # somebody else's, in place of our own
         self._egress = settings.allow_private, settings.allow_address
         self._program = settings.browser
+        self._insecure = settings.insecure
         self._agent = agent
         self._wanted = asyncio.Event()
         self._render: asyncio.Future[Render] = asyncio.get_running_loop().create_future()
@@ -99,7 +100,9 @@ class Browsers:
         from freki.fetch.egress import Egress  # noqa: PLC0415
 
         size, memory = pool.size_here()
-        terms = process.Terms(found=find(self._program), agent=self._agent, memory=memory)
+        terms = process.Terms(
+            found=find(self._program), agent=self._agent, insecure=self._insecure, memory=memory
+        )
         async with pool.pool(terms, size, Egress(*self._egress)) as render:
             self._render.set_result(render)
             await asyncio.Event().wait()

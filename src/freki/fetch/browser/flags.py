@@ -56,7 +56,9 @@ _ALWAYS = (
 )
 
 
-def flags(profile: str, agent: str, *, sandbox: bool, network: Sequence[str]) -> list[str]:
+def flags(
+    profile: str, agent: str, *, sandbox: bool, insecure: bool, network: Sequence[str]
+) -> list[str]:
     """All flags; `network` are those that lead everything through our proxy."""
     return [
         *_ALWAYS,
@@ -64,5 +66,6 @@ def flags(profile: str, agent: str, *, sandbox: bool, network: Sequence[str]) ->
         f"--user-agent={agent}",
         *network,
         *(() if sandbox else ("--no-sandbox",)),
+        *(("--ignore-certificate-errors",) if insecure else ()),
         "about:blank",
     ]

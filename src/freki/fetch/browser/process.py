@@ -56,6 +56,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     found: Found
     agent: str = ""  # how they name themselves
     sandbox: bool = True
+    insecure: bool = False  # any TLS certificate will do
     network: tuple[str, ...] = ()  # flags that lead them through the proxy
     memory: int = 2 * 2**30  # bytes for one browser
 
@@ -121,6 +122,7 @@ class Chromium:
                         str(self._folder / "profile"),
                         terms.agent,
                         sandbox=terms.sandbox,
+                        insecure=terms.insecure,
                         network=terms.network,
                     ),
                     stdin=asyncio.subprocess.DEVNULL,
