@@ -16,7 +16,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from freki.errors import LeaseLost, StoreError
+from freki.errors import LeaseLost, StoreBusy, StoreError
 from freki.ledger.database import Conflict, ConnectionLost
 from freki.ledger.depths import Tally
 from freki.ledger.discover import Fingerprint, Known, New
@@ -32,6 +32,9 @@ from freki.steps import Session, Work
 
 # How often two transactions may be in each other's way before it is an error.
 MOST_CONFLICTS = 20
+
+# How often one may wait in vain for what another one holds.
+MOST_WAITS = 3
 
 T = TypeVar("T")
 
@@ -113,6 +116,11 @@ class PostgresLedger(SqliteLedger):
             except ConnectionLost:
                 if session is not None and self._came_through(session):
                     return None
+            except StoreBusy:
+                conflicts += 1
+                if conflicts > MOST_WAITS:
+                    raise
+                self._db.execute(OURS["end_the_silent"]).fetchall()
             except StoreError:
                 self._refuse_newer()  # which would explain it
                 raise

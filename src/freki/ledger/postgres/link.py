@@ -80,8 +80,18 @@ SET jit TO off
 # other connections.
 WORKING: Final = """
 SET statement_timeout TO '60s';
+SET lock_timeout TO '8s';
 SET idle_in_transaction_session_timeout TO '5s'
 """
+
+# How the server notices that we are gone, also while it waits for the rest of what we say.
+NOTICING: Final = (
+    "client_connection_check_interval TO '2s'",
+    "tcp_keepalives_idle TO 10",
+    "tcp_keepalives_interval TO 3",
+    "tcp_keepalives_count TO 3",
+    "tcp_user_timeout TO '15s'",
+)
 
 T = TypeVar("T")
 
@@ -297,8 +307,9 @@ class Server:
                 line.execute(self._settings)
                 if self._is_workers:
                     self._hurry(line)
-                with suppress(psycopg.Error):  # not on every platform
-                    line.execute("SET client_connection_check_interval TO '2s'")
+                for setting in NOTICING:
+                    with suppress(psycopg.Error):  # not on every platform
+                        line.execute(f"SET {setting}")
             except BaseException:
                 line.close()
                 raise

@@ -86,6 +86,15 @@ SELECT version, oldest FROM store;
 -- name: durably
 SELECT set_config('synchronous_commit', 'on', true);
 
+-- Who was stopped while it said something is not idle, so no timeout of the server's ends it; nobody
+-- else is silent for so long in the middle of a statement. What it began is undone.
+-- name: end_the_silent
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+  AND application_name = current_setting('application_name')
+  AND state = 'active' AND wait_event = 'ClientRead' AND query NOT ILIKE 'copy %'
+  AND query_start < clock_timestamp() - interval '5 seconds';
+
 -- name: serial
 SELECT serial FROM session WHERE id = ?;
 
