@@ -34,11 +34,14 @@ ODD = [
 # What leaves URLs that nobody can get at.
 ASTRAY = [
     "UPDATE host SET session = 999",
+    "UPDATE session SET id = 0",
     "UPDATE session SET crawl = 999",
     "UPDATE host SET crawl = 999",
     "UPDATE url SET state = 1 WHERE state = 0",
     "UPDATE url SET host = 999 WHERE state = 0",
 ]
+
+NAMES = [f"UPDATE host SET origin = '{name}'" for name in ("", "text", "http:/a", "HTTP://a")]
 
 
 @pytest.fixture
@@ -63,7 +66,7 @@ def damage(path: Path, statement: str) -> None:
         assert db.execute(statement).rowcount
 
 
-@pytest.mark.parametrize("statement", [statement for statement, _ in ODD] + ASTRAY)
+@pytest.mark.parametrize("statement", [statement for statement, _ in ODD] + ASTRAY + NAMES)
 def test_what_was_not_stored_is_found_and_mended(
     statement: str, path: Path, bench: StoreBench
 ) -> None:

@@ -23,6 +23,7 @@ from freki.ledger.identity import (
     drop_host,
     drop_url,
     find_again,
+    is_origin,
     is_url,
     key_fits,
     make_prints,
@@ -101,6 +102,7 @@ def findings(db: Database) -> Iterator[Finding]:
         yield from odd
         return  # what else there is to say would be about these
     yield from _crawls(db)
+    yield from _hosts(db)
     yield from _rows(db)
     yield from _orphans(db)
     yield from _bodies(db)
@@ -197,6 +199,12 @@ def _mend_seeds(crawl: int, seeds: str | bytes) -> Callable[[Database], object]:
     good = [url for url in _decoded(seeds, list[str]) or [] if is_url(url)]
     text = msgspec.json.encode(good).decode()
     return lambda db: db.execute(SQL["seeds_set"], (text, crawl))
+
+
+def _hosts(db: Database) -> Iterator[Finding]:
+    for id_, origin in db.execute(SQL["texts_of_hosts"]):
+        if not isinstance(origin, str) or not is_origin(origin):
+            yield Finding(f"the name of host {id_} is none", FOUND_AGAIN, _drop_host(id_))
 
 
 def _rows(db: Database) -> Iterator[Finding]:
@@ -358,7 +366,6 @@ _ORPHANS: Final = (
 
 # What is shown, and what becomes of it where nobody could show it.
 _TEXTS: Final = (
-    ("texts_of_hosts", "the name of host {} is no text", FOUND_AGAIN, _drop_host),
     ("texts_of_urls", "the detail of URL {} is no text", "dropped", _doing_by("detail_drop")),
     ("texts_of_attempts", "attempts of URL {} are no text", "dropped", _doing_by("attempts_drop")),
     ("texts_of_pages", "a text of the page of URL {} is none", "fetched again", _again),

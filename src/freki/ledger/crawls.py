@@ -125,7 +125,10 @@ def cookies_of(db: Database, crawl: int) -> list[str]:
 
 def start_pages(db: Database, crawl: int) -> list[str]:
     """The start URLs and where they redirected to: what the scope is measured from."""
-    return [url.partition("#")[0] for (url,) in db.execute(SQL["start_pages"], (crawl,))]
+    urls = [url.partition("#")[0] for (url,) in db.execute(SQL["start_pages"], (crawl,))]
+    if not all(is_url(url) for url in urls):
+        raise StoreDamaged(f"crawl {crawl}: {ADVICE[StoreDamaged]} (its start pages)")
+    return urls
 
 
 def worked_on_by(db: Database, crawl: Crawl) -> str | None:

@@ -77,6 +77,13 @@ def is_url(text: str) -> bool:
     return False
 
 
+def is_origin(text: str) -> bool:
+    """Whether the name of a host is one, spelt as all are."""
+    with suppress(BadUrl):
+        return parse(f"{text}/") == f"{text}/"
+    return False
+
+
 def renamed_hosts(db: Database) -> list[int]:
     """Hosts with another name in their table than in its index: nobody knows which is right."""
     with suppress(sqlite3.DatabaseError):

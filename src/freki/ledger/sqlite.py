@@ -161,7 +161,7 @@ class SqliteLedger(Depths):
         if self._db.execute(SQL["session_alive"], (session.id,)).fetchone() is None:
             raise LeaseLost(f"session {session.id} was taken over by another worker")
 
-    def _reap(self, now: float, besides: int = 0) -> None:
+    def _reap(self, now: float, besides: int | None = None) -> None:
         """Take back what the dead and the silent hold."""
         rows = self._db.execute(SQL["sessions"], (self._crawl,)).fetchall()
         for session in believed(rows, SESSIONS):

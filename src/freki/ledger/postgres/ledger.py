@@ -186,7 +186,7 @@ class PostgresLedger(SqliteLedger):
         if session == self._session and row[0] != self._serial + 1:
             raise LeaseLost(f"session {session.id}: the server crashed and lost commits")
 
-    def _reap(self, now: float, besides: int = 0) -> None:
+    def _reap(self, now: float, besides: int | None = None) -> None:
         if besides:
             self._hand_over_wire(besides)
         for session in self._db.execute(SQL["sessions"], (self._crawl,)).fetchall():
