@@ -21,7 +21,14 @@ ODD = [
     ("UPDATE host SET next_at = 1e300", False),
     ("UPDATE host SET failures = x'01'", True),
     ("UPDATE host SET delay = 'long'", True),
-    ("UPDATE host SET robots_at = 9e9, robots = x'00', robots_tries = 1", True),
+    (
+        "UPDATE host SET robots_at = 9e9, robots = x'00', robots_status = 503, robots_tries = 1",
+        True,
+    ),
+    (
+        "UPDATE host SET robots = x'ffff', robots_at = 1, robots_status = 200, robots_tries = 0",
+        True,
+    ),
     ("UPDATE url SET depth = 'deep' WHERE state = 0", True),
     ("UPDATE url SET attempts = 1 << 60 WHERE state = 0", True),
     ("UPDATE url SET path = x'2f' WHERE state = 0", True),

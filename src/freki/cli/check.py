@@ -77,6 +77,10 @@ def _repair(store: Place) -> int:
 def _salvage(store: Path) -> int:
     rescued = store.with_name(f"{store.name}.rescued")
     kept, lost = salvage(store, rescued)
+    if not kept:
+        rescued.unlink()
+        print(f"Nothing could be read. {store} was left as it is; move it away and crawl again.")
+        return Exit.store_unreachable
     with closing(open_existing(rescued)) as db, translated(str(rescued)):
         repair(db, str(rescued))
     print(f"{kept:,} rows could be read and are in {rescued}; about {lost:,} could not.")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from freki.admit.robots import MAX_BODY, Access, Group, access, parse
 from freki.engine.sitemap import PLACES
@@ -119,8 +120,11 @@ class Rulebook(NoRulebook):
 
     def recall(self, rules: HostRules) -> None:
         """Take over what the ledger knows."""
-        if rules.origin not in self._known:
-            self._learn(rules)
+        if rules.origin in self._known:
+            return
+        if rules.tries > len(PAUSES):  # what was stored is no reason to give up without a look
+            rules = replace(rules, tries=len(PAUSES), at=0.0)
+        self._learn(rules)
 
     def welcome(self, claim: Claim, now: float) -> Answer:
         """May we visit?"""

@@ -18,13 +18,15 @@ SILENCE = 60.0
 _Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Session = tuple[int, float, str, str]
 
-# As the statements ask for them: `sessions`, `hosts_due`, `urls_due`, and a date.
+# As the statements ask for them: `sessions`, `hosts_due`, `urls_due`, `url_find`, `url_standing`.
 SESSIONS: Final = list[Session]
 HOST: Final = tuple[
     int, str, float, float | None, _Number, _Number,
     bytes | None, float | None, _Number | None, _Number | None,
 ]  # fmt: skip
 URLS: Final = list[tuple[int, int, str, _Number, _Number, _Number, _Number, bytes | None]]
+KNOWN: Final = tuple[int, str, int, int | None, _Number]
+STANDING: Final = tuple[int, int | None, _Number]
 DATE: Final = float | None
 
 

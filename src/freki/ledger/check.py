@@ -202,9 +202,15 @@ def _mend_seeds(crawl: int, seeds: str | bytes) -> Callable[[Database], object]:
 
 
 def _hosts(db: Database) -> Iterator[Finding]:
-    for id_, origin in db.execute(SQL["texts_of_hosts"]):
+    for id_, origin, robots in db.execute(SQL["hosts_raw"]):
         if not isinstance(origin, str) or not is_origin(origin):
             yield Finding(f"the name of host {id_} is none", FOUND_AGAIN, _drop_host(id_))
+        try:
+            if robots is not None:
+                unpack_body(robots)
+        except ZstdError:
+            text = f"the robots.txt of host {id_} cannot be read"
+            yield Finding(text, "asked for again", _doing("rules_drop", id_))
 
 
 def _rows(db: Database) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Final
 
+from freki.ledger.belief import STANDING, believed
 from freki.ledger.database import Database
 from freki.ledger.discover import Sieve
 from freki.ledger.rows import unpack_links
@@ -35,7 +36,8 @@ class Depths:
         for outcome in batch.outcomes:
             if outcome.visit is not None:
                 url = outcome.claim.id
-                _, _, depth = self._db.execute(SQL["url_standing"], (url,)).fetchone()
+                row = self._db.execute(SQL["url_standing"], (url,)).fetchone()
+                _, _, depth = believed(row, STANDING)
                 if depth < outcome.claim.depth:
                     nearer.append((url, depth))
         return nearer

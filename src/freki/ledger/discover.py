@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from rbloom import Bloom
 
 from freki.errors import StoreDamaged
+from freki.ledger.belief import KNOWN, believed
 from freki.ledger.database import Database, Row
 from freki.ledger.store import ADVICE
 from freki.messages import Discovery, State
@@ -141,8 +142,8 @@ class Sieve:
 
     def _row(self, host: int | None, print_: int) -> Row | None:
         """The row of a fingerprint: id, path, state, reason and depth."""
-        row: Row | None = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
-        return row
+        row = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
+        return None if row is None else believed(row, KNOWN)
 
     def _row_to_change(self, host: int | None, print_: int) -> Row | None:
         """The same, and nobody else changes it until our transaction ends."""

@@ -14,6 +14,7 @@ from freki.ledger.discover import fingerprint
 from freki.ledger.identity import secret_of
 from freki.ledger.rows import NOFOLLOW, NOINDEX, unpack_body, unpack_links, unpack_request
 from freki.ledger.statements import statements
+from freki.ledger.store import legible
 from freki.messages import PAGES, Fate, Link, Reason, Request, State, Timings, Via
 from freki.url import split
 
@@ -180,11 +181,12 @@ def status(db: Database, crawl: int) -> Status:
     states = dict.fromkeys(State, 0)
     reasons: dict[str, dict[str, int]] = {}
     pages = 0
-    for state, reason, count in db.execute(SQL["tally"], (crawl,)):
-        states[State(state)] += count
-        if state >= State.done:
-            reasons.setdefault(State(state).name, {})[Reason(reason).name] = count
-        pages += count if state == State.done and reason in PAGES else 0
+    with legible(f"crawl {crawl}"):
+        for state, reason, count in db.execute(SQL["tally"], (crawl,)):
+            states[State(state)] += count
+            if state >= State.done:
+                reasons.setdefault(State(state).name, {})[Reason(reason).name] = count
+            pages += count if state == State.done and reason in PAGES else 0
     return Status(
         discovered=sum(states.values()),
         done=states[State.done],

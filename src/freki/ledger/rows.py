@@ -160,10 +160,15 @@ def asked(claim: Claim, request: bytes) -> Claim:
 
 
 def unpack_rules(
-    host: int, origin: str, body: bytes | None, at: float | None, status: int, tries: int
+    host: int,
+    origin: str,
+    body: bytes | None,
+    at: float | None,
+    status: int | None,
+    tries: int | None,
 ) -> HostRules | None:
     """What is known of a host's robots.txt, or None where it was never asked."""
-    if at is None or body is None:
+    if at is None or body is None or status is None or tries is None:
         return None
     return HostRules(host, origin, at, status, ZstdDecompressor().decompress(body), tries)
 

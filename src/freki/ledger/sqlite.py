@@ -14,7 +14,7 @@ from msgspec import json
 
 from freki.errors import LeaseLost, StoreDamaged
 from freki.ledger.alive import this_machine, this_process
-from freki.ledger.belief import DATE, HOST, SESSIONS, URLS, Heard, believed
+from freki.ledger.belief import DATE, HOST, SESSIONS, STANDING, URLS, Heard, believed
 from freki.ledger.blobs import blobs_of
 from freki.ledger.database import Database
 from freki.ledger.depths import Depths, Nearer, Tally
@@ -359,7 +359,8 @@ class SqliteLedger(Depths):
         Its row is looked at again: another worker, or this very batch, may have changed it.
         """
         found = url.found
-        state, reason, depth = self._db.execute(SQL["url_standing"], (url.id,)).fetchone()
+        row = self._db.execute(SQL["url_standing"], (url.id,)).fetchone()
+        state, reason, depth = believed(row, STANDING)
         if found.request is not None and state in (State.waiting, State.refused):
             self._db.execute(SQL["request_of"], (url.id, pack_request(found.request)))
         if state == State.refused:

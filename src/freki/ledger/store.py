@@ -223,7 +223,9 @@ def _refuse_nothing(path: Path) -> None:
 
 
 def _refuse_older(version: int, path: Path) -> None:
-    """Who only reads cannot migrate; 0 is a store that nobody finished making."""
+    """Who only reads cannot migrate; 0 is a file with nothing in it."""
+    if version == 0:
+        raise StoreUnreachable(f"{path}: there is nothing in this store yet; crawl first")
     if version < VERSION:
         raise StoreUnreachable(f"{path}: the store is not of this version yet; crawl first")
 

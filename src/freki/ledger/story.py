@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from freki.ledger.belief import believed
 from freki.ledger.database import Database
 from freki.ledger.discover import fingerprint
 from freki.ledger.identity import secret_of
@@ -71,7 +72,8 @@ def stories(db: Database, url: str, crawl: str | None = None) -> Iterator[Story]
     rows = _rows(db, url, crawl)
     mothers = _mothers(db, url, {row[0]: row[-1] for row in rows})
     for row in rows:
-        yield _story(db, url, row, mothers[row[-1]])
+        story = _story(db, url, row, mothers[row[-1]])
+        yield believed(msgspec.to_builtins(story), Story)
 
 
 def number_of(db: Database, url: str, crawl: str | None = None) -> int | None:

@@ -212,8 +212,11 @@ SELECT url, kind, data, detail, key FROM item;
 -- name: texts_of_attempts
 SELECT url, detail, timings FROM attempt;
 
--- name: texts_of_hosts
-SELECT id, origin FROM host;
+-- name: hosts_raw
+SELECT id, origin, robots FROM host;
+
+-- name: rules_drop
+UPDATE host SET robots = NULL, robots_at = NULL WHERE id = ?;
 
 -- name: texts_of_urls
 SELECT id, detail FROM url WHERE detail IS NOT NULL;
