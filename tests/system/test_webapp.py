@@ -113,7 +113,7 @@ def test_from_a_form_to_a_downloaded_file(tab: Page, tmp_path: Path) -> None:
         tab.goto(crawl)
         tab.get_by_label("Its URL").fill(f"{site.url}/gone")
         tab.get_by_role("button", name="Tell its story").click()
-        assert "the server answered with an error" in tab.content()
+        tab.get_by_text("the server answered with an error").wait_for()
     assert alerts == []
     assert complaints == []
 

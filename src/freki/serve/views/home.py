@@ -27,10 +27,10 @@ SHOWN = 50
 # one click away.
 CHOICES = {
     "scope": {
-        "site": "the site, with its subdomains",
+        "site": "with its subdomains",
         "host": "this host alone",
-        "folder": "the folder of the start page",
-        "page": "the start page alone",
+        "folder": "this folder alone",
+        "page": "this page alone",
         "any": "wherever links lead",
     },
     "sitemap": {
@@ -39,13 +39,13 @@ CHOICES = {
         "no": "left out",
     },
     "order": {
-        "breadth": "what is near the start",
-        "depth": "what is far from it",
+        "breadth": "what is near",
+        "depth": "what is far",
         "best": "what promises most",
     },
     "render": {
         "never": "no",
-        "auto": "where a page is empty without",
+        "auto": "where it is empty else",
         "always": "for every page",
     },
 }

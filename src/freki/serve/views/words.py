@@ -14,7 +14,7 @@ _AGAIN = 'It may have been a moment: "What is wrong" has a button to try again.'
 
 # What whoever misses a page can do.
 ADVICE = {
-    "http_error": "The site has no such page, or could not make it; whoever links to it is wrong.",
+    "http_error": "The site has no such page, or could not make it. Below is who links to it.",
     "out_of_scope": 'A crawl that goes further ("How far") fetches it.',
     "excluded": 'The crawl was told so: "Only URLs like", "No URLs like" or its sitemaps.',
     "depth": "A greater depth brings it; it can be changed while the crawl runs.",

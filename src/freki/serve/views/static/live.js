@@ -7,7 +7,7 @@ const COLOURS = { done: "good", failed: "bad", refused: "warn", waiting: "info" 
 const SVG = "http://www.w3.org/2000/svg";
 const SAMPLES = 150;
 const TAIL = 60;
-const LOOK_EVERY = 5000; // milliseconds between two looks at what no event tells
+const LOOK_EVERY = 3000; // milliseconds between two looks at what no event tells
 const words = JSON.parse(live?.dataset.words ?? "{}");
 const speeds = [];
 let last = null;
@@ -182,5 +182,5 @@ function follow() {
 
 if (live) {
   follow();
-  if (live.dataset.state === "running" || live.dataset.state === "queued") setTimeout(look, 1000);
+  if (live.dataset.state === "running" || live.dataset.state === "queued") setTimeout(look, LOOK_EVERY);
 }
