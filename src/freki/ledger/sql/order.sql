@@ -25,15 +25,15 @@ WHERE :from_place IS NULL OR place > :from_place OR place = :from_place AND (
         down < :from_down OR down = :from_down AND id > :after))
 ORDER BY place, up, down DESC, id LIMIT :limit;
 
+-- What is done has an answer, and nothing else has: read beside each other, not one by one.
 -- name: urls
 SELECT id, place FROM (
-    SELECT url.id,
+    SELECT url.id AS id,
         coalesce(CASE :sort WHEN 'status' THEN page.status WHEN 'depth' THEN url.depth ELSE 0 END
             * :sign, 1e300) AS place,
         CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END AS up,
         CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END AS down
-    FROM url CROSS JOIN host ON host.id = url.host
-    LEFT JOIN page ON page.url = url.id AND url.state = 2
+    FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
     WHERE host.crawl = :crawl
       AND (:state IS NULL OR url.state = :state)
       AND (:reason IS NULL OR url.reason = :reason)
@@ -43,7 +43,20 @@ SELECT id, place FROM (
       AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
       AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
         OR instr(lower(page.title), lower(:text)) > 0
-        OR page.id IN (SELECT value FROM json_each(:among)))) AS found
+        OR page.id IN (SELECT value FROM json_each(:among)))
+    UNION ALL
+    SELECT url.id,
+        CASE :sort WHEN 'status' THEN 1e300 WHEN 'depth' THEN url.depth * :sign ELSE 0 END,
+        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END,
+        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END
+    FROM url CROSS JOIN host ON host.id = url.host
+    WHERE host.crawl = :crawl AND url.state <> 2 AND :status IS NULL
+      AND (:state IS NULL OR url.state = :state)
+      AND (:reason IS NULL OR url.reason = :reason)
+      AND (:origin IS NULL OR host.origin = :origin)
+      AND (:depth IS NULL OR url.depth = :depth)
+      AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
+      AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0)) AS found
 WHERE :from_place IS NULL OR place > :from_place OR place = :from_place AND (
     up > :from_up OR up = :from_up AND (
         down < :from_down OR down = :from_down AND id > :after))
