@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -39,7 +39,14 @@ def server() -> Iterator[PostgresServer]:
 class Troubled:
     """A polite crawl by four workers, and what is done to it."""
 
-    def __init__(self, where: Site, server: PostgresServer, lease: float, ends: ExitStack) -> None:
+    def __init__(
+        self,
+        where: Site,
+        server: PostgresServer,
+        lease: float,
+        ends: ExitStack,
+        ports: Sequence[int] = (),
+    ) -> None:
         self.where, self.server, self.lease = where, server, lease
         self.store = server.schema()
         self._ends = ends
@@ -49,11 +56,11 @@ class Troubled:
         with closing(open_store(self.store)) as db:
             name = crawls.default_name(where.url)
             crawls.begin(db, name, [where.url], settings, time.time())
-        self.workers = [self.work() for _ in range(WORKERS)]
+        self.workers = [self.work(port) for port in (*ports, *[server.port] * WORKERS)]
 
-    def work(self, port: int | None = None) -> Process:
+    def work(self, port: int) -> Process:
         """One more worker, perhaps by another way to the server."""
-        address = str(self.store).replace(str(self.server.port), str(port or self.server.port))
+        address = str(self.store).replace(str(self.server.port), str(port))
         process = launch(WORK, address, str(self.lease))
         self._ends.callback(kill, process)
         return process
@@ -96,10 +103,11 @@ class Troubled:
 
 
 @contextmanager
-def troubled(where: Site, server: PostgresServer, scale: Scale) -> Iterator[Troubled]:
+def troubled(where: Site, server: PostgresServer, scale: Scale, *ports: int) -> Iterator[Troubled]:
+    """Workers by these ports, and by the server's own."""
     os.environ["PGPASSWORD"] = PASSWORD
     with ExitStack() as ends:
-        made = Troubled(where, server, scale.lease, ends)
+        made = Troubled(where, server, scale.lease, ends, ports)
         made.until(lambda: made.asked() > 2 * WORKERS)
         yield made
 
@@ -111,7 +119,7 @@ def test_workers_die_and_freeze(
         for dead in crawling.workers[:2]:
             kill(dead)
             crawling.trouble()
-            crawling.workers.append(crawling.work())
+            crawling.workers.append(crawling.work(server.port))
             crawling.go_on()
         frozen = crawling.workers[2]
         frozen.send_signal(signal.SIGSTOP)
@@ -151,14 +159,13 @@ def test_connections_are_cut_and_the_server_restarts(
 def test_a_cable_stalls_and_is_cut(
     cities: Site, quiet_cities: History, server: PostgresServer, scale: Scale, measured: Measured
 ) -> None:
-    with wire(server.port) as cable, troubled(cities, server, scale) as crawling:
+    with wire(server.port) as cable, troubled(cities, server, scale, *[cable.port] * 2) as crawling:
         _disturb(cable, crawling, scale.lease)
         crawling.judge(quiet_cities)
     measured("7 cable", f"stalled for {2 * scale.lease:g} s, cut, stalled and cut: nothing amiss")
 
 
 def _disturb(cable: Wire, crawling: Troubled, lease: float) -> None:
-    crawling.workers += [crawling.work(cable.port) for _ in range(2)]
     crawling.until(lambda: crawling.connected() == WORKERS + 2)
     crawling.go_on()
     cable.stall()

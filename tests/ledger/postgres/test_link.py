@@ -1,7 +1,10 @@
+import time
+
 import pytest
 from tests.postgres import PostgresServer
 
 from freki.errors import StoreError
+from freki.ledger.postgres import link
 from freki.ledger.postgres.link import Server
 from freki.ledger.postgres.store import open_server, read_server
 
@@ -15,6 +18,22 @@ def test_the_date_is_the_servers(postgres: PostgresServer) -> None:
     server.ask_for_date()
     (date,) = server.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
     assert float(date) == pytest.approx(server.date(), abs=1.0)
+    server.close()
+
+
+def test_a_slow_answer_does_not_move_the_clock_and_a_clock_that_was_set_does(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server(postgres.schema())
+    server.ask_for_date()
+    behind = server.date() - time.monotonic()
+    date = "SELECT extract(epoch FROM clock_timestamp())::double precision"
+    monkeypatch.setattr(link, "_DATE", f"{date} - 0.01 FROM pg_sleep(0.08)")
+    server.ask_for_date()
+    assert server.date() - time.monotonic() == pytest.approx(behind, abs=0.001)
+    monkeypatch.setattr(link, "_DATE", f"{date} + 3600")
+    server.ask_for_date()
+    assert server.date() - time.monotonic() == pytest.approx(behind + 3600, abs=0.5)
     server.close()
 
 

@@ -79,6 +79,7 @@ class PostgresLedger(SqliteLedger):
         return session
 
     def renew(self, session: Session, now: float) -> None:
+        self._db.execute(OURS["end_the_silent"]).fetchall()
         self._again(partial(super().renew, session, now), session)
         self._server.ask_for_date()
 

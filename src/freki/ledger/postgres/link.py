@@ -52,8 +52,8 @@ BREATH = 0.5
 PATIENCE = 60.0
 PAUSE = 0.25
 
-# An answer within this says what time it is now.
-QUICK = 0.1
+# How often the date is asked for at first: the quickest answer says best what time it is now.
+FIRST_ASKED = 5
 
 _DATE: Final = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
@@ -149,7 +149,7 @@ class Server:
             schema=address.schema, durability="on" if durability == "power" else "off"
         )
         self._is_workers = False
-        self._started = 0.0
+        self._started, self._doubt = 0.0, float("inf")
         self._ahead: list[tuple[str, Any]] = []  # goes with what is sent next
         self._line = self._connect()
 
@@ -245,12 +245,18 @@ class Server:
         return self._started + time.monotonic()
 
     def ask_for_date(self) -> None:
-        """Clocks drift apart, so this is done now and then. A slow answer tells nothing."""
-        asked_at = time.monotonic()
-        (date,) = self.execute(_DATE).fetchone()
-        took = time.monotonic() - asked_at
-        if took < QUICK or self._started == 0.0:
-            self._started = float(date) - asked_at - took / 2
+        """Clocks drift apart, so this is done now and then.
+
+        An answer is as much in doubt as it took. One that is in more doubt than what is known and
+        does not contradict it tells nothing: else rests of hosts would be cut by what it is wrong.
+        """
+        for _ in range(1 if self._started else FIRST_ASKED):
+            asked_at = time.monotonic()
+            (date,) = self.execute(_DATE).fetchone()
+            doubt = (time.monotonic() - asked_at) / 2
+            heard = float(date) - asked_at - doubt
+            if doubt < self._doubt or abs(heard - self._started) > doubt + self._doubt:
+                self._started, self._doubt = heard, doubt
 
     def close(self) -> None:
         self._line.close()
