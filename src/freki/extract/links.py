@@ -36,18 +36,18 @@ def links(page: Telling) -> list[Link]:
     An anchor is an `<a>` or `<area>` of any namespace, in `<noscript>` and `<template>` too; where
     it has no `href`, its `xlink:href` counts, as drawings have it.
     """
-    base, encoding, anchors = page.base, page.charset, page.anchors
+    base, encoding, about = page.base, page.charset, page.about
     joined = _directories.joiner(base)
     known = len(joined)
     respells = encoding != "UTF-8"
     found = _each_once(_named(page, joined))
-    for written, number in anchors.addresses():
+    for written, number in page.anchors:
         href = spelled(written, encoding) if respells else written
         url = joined[href]
         if url == "":
             url = join(base, href)
         if url and url not in found:
-            text, rel = anchors.about(number)
+            text, rel = about[number]
             found[url] = Link(url, text, relations(rel) if rel else "")
     _directories.grew(len(joined) - known)
     return list(found.values())

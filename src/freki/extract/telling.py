@@ -37,17 +37,10 @@ _UNSEEN = {"script", "style"}  # what they hold is no text
 Named = tuple[str, str, str, str]
 
 
-class Anchors(Protocol):
-    """The `<a>` and `<area>` of a page."""
+class About(Protocol):
+    """The text and the rel of an anchor, by its number; read when it is asked for."""
 
-    def addresses(self) -> Iterable[tuple[str, int]]:
-        """Where they lead, as it is written, in their order, and a number for each.
-
-        The first of each address is enough, and those that stay on the page are left out.
-        """
-
-    def about(self, number: int) -> tuple[str, str]:
-        """The text and the rel of an anchor."""
+    def __getitem__(self, number: int, /) -> tuple[str, str]: ...
 
 
 class Telling(NamedTuple):
@@ -58,7 +51,11 @@ class Telling(NamedTuple):
     language: str
     title: str
     named: Sequence[Named]
-    anchors: Anchors
+
+    # Where the `<a>` and `<area>` lead, as it is written, in their order, and a number for each.
+    # The first of each address is enough, and those that stay on the page are left out.
+    anchors: Iterable[tuple[str, int]]
+    about: About
 
 
 def by_reader(response: Response, library: Native | None = native.HERE) -> Telling | None:
@@ -79,7 +76,9 @@ def by_reader(response: Response, library: Native | None = native.HERE) -> Telli
     if int(count) > _most(address):
         return None
     records = list(zip(named[0::4], named[1::4], named[2::4], named[3::4], strict=True))
-    return Telling(address, encoding, language, title, records, _Read(anchors))
+    numbered = zip(anchors[0::3], range(len(anchors) // 3), strict=True)
+    about = list(zip(anchors[1::3], anchors[2::3], strict=True))
+    return Telling(address, encoding, language, title, records, numbered, about)
 
 
 def by_tree(response: Response, page: Parsed) -> Telling:
@@ -90,48 +89,38 @@ def by_tree(response: Response, page: Parsed) -> Telling:
     address = base(document, response) if has_base else response.url
     root = document.root
     language = (root.attr("lang") or root.attr("xml:lang")) if root is not None else None
-    anchors = _Walked(document, address)
-    return Telling(address, encoding, language or "", _title(naming), list(_named(naming)), anchors)
+    written = _written(document, address)
+    numbered = zip(written, range(len(written)), strict=True)
+    anchors = [(href, number) for href, number in numbered if href and href[0] != "#"]
+    about = _Walked(list(written.values()))
+    named, title = list(_named(naming)), _title(naming)
+    return Telling(address, encoding, language or "", title, named, anchors, about)
 
 
 def _most(address: str) -> int:
     return min(_MAX_ANCHORS, _MAX_INHERITED // len(address))
 
 
-class _Read:
-    """Anchors that the reader found: address, text and rel of each."""
-
-    def __init__(self, fields: list[str]) -> None:
-        self._fields = fields
-
-    def addresses(self) -> Iterable[tuple[str, int]]:
-        return zip(self._fields[0::3], range(0, len(self._fields), 3), strict=False)
-
-    def about(self, number: int) -> tuple[str, str]:
-        return self._fields[number + 1], self._fields[number + 2]
+def _written(document: Document, address: str) -> dict[str | None, Element]:
+    """The first anchor of each address. What is done for all is one attribute; few are read on."""
+    written: dict[str | None, Element] = {}
+    for anchor in islice(document.iter_elements(("a", "area")), _most(address)):
+        href = anchor.attr("href")
+        if href is None:
+            href = anchor.attr("xlink:href")
+        if href not in written:
+            written[href] = anchor
+    return written
 
 
 class _Walked:
-    """Anchors of a tree. What is done for each is one attribute; few are read further."""
+    """Anchors of a tree."""
 
-    def __init__(self, document: Document, address: str) -> None:
-        self._all = islice(document.iter_elements(("a", "area")), _most(address))
-        self._first: list[Element] = []
+    def __init__(self, anchors: list[Element]) -> None:
+        self._anchors = anchors
 
-    def addresses(self) -> Iterable[tuple[str, int]]:
-        written: dict[str | None, Element] = {}
-        for anchor in self._all:
-            href = anchor.attr("href")
-            if href is None:
-                href = anchor.attr("xlink:href")
-            if href not in written:
-                written[href] = anchor
-        self._first = list(written.values())
-        numbered = zip(written, range(len(written)), strict=True)
-        return [(href, number) for href, number in numbered if href and href[0] != "#"]
-
-    def about(self, number: int) -> tuple[str, str]:
-        anchor = self._first[number]
+    def __getitem__(self, number: int) -> tuple[str, str]:
+        anchor = self._anchors[number]
         return _text(anchor), anchor.attr("rel") or ""
 
 
