@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if native.HERE is None:
         sys.exit("There is no reader to compare; `freki doctor` tells why.")
     folders = wanted.folders or sorted(path for path in ALL.iterdir() if path.is_dir())
-    readings = [_compared(folder.name, _bodies(_pages(folder))) for folder in folders]
+    readings = [_compared(_package(folder), _bodies(_pages(folder))) for folder in folders]
     readings = [reading for reading in readings if reading.pages]
     if wanted.mutated:
         readings.append(_compared("damaged pages", _damaged(folders, wanted.mutated)))
@@ -69,6 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write=wanted.write,
     )
     sys.exit(any(reading.different for reading in readings))
+
+
+def _package(folder: Path) -> str:
+    return folder.relative_to(ALL).parts[0] if folder.is_relative_to(ALL) else folder.name
 
 
 def _pages(folder: Path) -> list[Path]:

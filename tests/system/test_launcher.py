@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from freki.native import Native
+
 CHECKOUT = Path(__file__).parents[2]
 
 # All that the launcher calls beside python3 (and flock and uv, where they exist).
@@ -109,6 +111,29 @@ def test_two_first_calls_at_once_prepare_one_environment(
     assert one.stdout == other.stdout
     assert "crawl" in one.stdout
     assert (one.stderr + other.stderr).count("Preparing Freki's environment, once …\n") == 1
+
+
+def test_the_first_call_compiles_what_is_in_c_and_no_later_one_does(
+    prepared: tuple[Path, list[Run]],
+) -> None:
+    checkout, _ = prepared
+    library = checkout / "src" / "freki" / "native" / "reader.so"
+    Native(library)
+    made = library.stat().st_mtime_ns
+    assert call(checkout / "freki", "--help").returncode == 0
+    assert library.stat().st_mtime_ns == made
+
+
+def test_without_a_compiler_that_works_it_works_all_the_same(
+    prepared: tuple[Path, list[Run]], tmp_path: Path
+) -> None:
+    checkout = copy_of_checkout(tmp_path / "freki")
+    (checkout / ".venv").symlink_to(prepared[0] / ".venv")
+    for compiler in ("false", "no such program"):
+        run = call(checkout / "freki", "doctor", CC=compiler)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert "--  pages         read as trees\n" in run.stdout
+    assert "must go first" in call(checkout / "freki", "doctor").stdout, "it is tried once"
 
 
 def test_a_later_call_says_nothing_of_its_own(prepared: tuple[Path, list[Run]]) -> None:
