@@ -67,6 +67,24 @@ def test_who_comes_and_goes_hears_everything_once(api: Api, data: Path) -> None:
         assert numbers == list(islice(heard(client, job, 0), len(numbers)))
 
 
+def test_a_browser_begins_where_its_page_says(api: Api, data: Path) -> None:
+    client = api()
+    job, other = begun(client), begun(client)
+    tell(data, job, 5)
+    tell(data, other, 5)
+    office = Office(Terms(data=data))
+    begin = office.event_before_latest(job, 3)
+    assert office.event_before_latest(job, 100) == 0
+    office.close()
+    with client.stream("GET", f"/crawls/{job}/events", params={"after": begin}) as stream:
+        numbers = (line for line in stream.iter_lines() if line.startswith("id: "))
+        assert list(islice(numbers, 3)) == ["id: 5", "id: 6", "id: 7"]
+    both = {"Last-Event-ID": "6"}  # as it comes back by itself
+    with client.stream("GET", f"/crawls/{job}/events?after={begin}", headers=both) as stream:
+        numbers = (line for line in stream.iter_lines() if line.startswith("id: "))
+        assert next(numbers) == "id: 7"
+
+
 def test_who_has_read_as_far_gets_the_same_without_another_look(api: Api, data: Path) -> None:
     job = begun(api())
     office = Office(Terms(data=data))

@@ -143,6 +143,29 @@ def test_what_failed_is_tried_again_by_a_button(tab: Page, tmp_path: Path) -> No
         assert not tab.locator("tr", has_text="status 501").is_visible()
 
 
+def test_ten_tabs_of_a_crawl_at_work_leave_room_for_another(
+    browser: Browser, tmp_path: Path
+) -> None:
+    turn = """(hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    terms = Terms(data=tmp_path / "data", quiet=True)
+    with (
+        background(web(terms)) as url,
+        httpx.Client(base_url=url) as client,
+        browser.new_context() as context,
+    ):
+        job = client.post("/crawls", json={"urls": ["https://a.example/"]}).json()["id"]
+        for _ in range(10):
+            tab = context.new_page()
+            tab.goto(f"{url}/app/crawls/{job}")
+            tab.evaluate(turn, True)
+        client.post(f"/crawls/{job}/pause")
+        tab.evaluate(turn, False)
+        tab.locator('[data-live="state"]', has_text="paused").wait_for()
+
+
 def test_everything_can_be_reached_and_named_without_a_mouse(tab: Page, tmp_path: Path) -> None:
     with whole(tmp_path / "data", "--workers", "1") as client:
         for path in ("/app/", "/app/settings"):

@@ -215,6 +215,9 @@ class Office:
         job = orders.find(self._watching, id_)
         return job.state if job and not job.is_abandoned else None
 
+    def event_before_latest(self, crawl: str, count: int) -> int:
+        return events.before_latest(self._watching, crawl, count)
+
     def last_event(self) -> int:
         return events.last(self._watching)
 

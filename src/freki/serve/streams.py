@@ -12,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 from anyio import to_thread
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
@@ -39,6 +39,11 @@ LastEventId = Annotated[
     str | None,
     Header(alias="Last-Event-ID", max_length=20, pattern=r"^\d+$",
            description="what comes after this event; by default all there is"),
+]  # fmt: skip
+After = Annotated[
+    str | None,
+    Query(max_length=20, pattern=r"^\d+$",
+          description="the same for who cannot send that header at first, as browsers"),
 ]  # fmt: skip
 
 
@@ -135,6 +140,7 @@ async def stream_events(
     office: Books,
     caller: Reader,
     last_event_id: LastEventId = None,
+    after: After = None,
 ) -> Response:
     """What happens in a crawl: `state` and `progress`, each with a number to go on from.
 
@@ -144,9 +150,9 @@ async def stream_events(
     watch: Watch = request.app.state.watch
     if watch.streams >= MOST_STREAMS:
         raise Problem("too_many_streams", "close one, or ask again later", retry_after=10)
-    after = min(int(last_event_id or 0), 2**53)
+    begin = min(int(last_event_id or after or 0), 2**53)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    lines = _lines(watch, job.id, job.crawl, after)
+    lines = _lines(watch, job.id, job.crawl, begin)
     return StreamingResponse(lines, 200, headers, "text/event-stream")
 
 

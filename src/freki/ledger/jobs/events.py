@@ -114,6 +114,13 @@ def since(desk: Desk, after: int, limit: int) -> list[tuple[str, Event]]:
         ]
 
 
+def before_latest(desk: Desk, crawl: str, count: int) -> int:
+    """The number of the event after which the latest ones of a crawl come."""
+    with desk.reading() as db:
+        (seq,) = db.execute(SQL["event_before"], (crawl, count)).fetchone()
+    return int(seq)
+
+
 def last(desk: Desk) -> int:
     """The number of the last event of all."""
     with desk.reading() as db:

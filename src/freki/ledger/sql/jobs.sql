@@ -198,6 +198,11 @@ INSERT INTO event (crawl, at, kind, data) VALUES (?, ?, ?, ?);
 -- name: events_of
 SELECT seq, at, kind, data FROM event WHERE crawl = ? AND seq > ? ORDER BY seq LIMIT ?;
 
+-- The event before the latest ones of a crawl.
+-- name: event_before
+SELECT coalesce(min(seq), 1) - 1
+FROM (SELECT seq FROM event WHERE crawl = ? ORDER BY seq DESC LIMIT ?) AS latest;
+
 -- name: event_last
 SELECT coalesce(max(seq), 0) FROM event;
 

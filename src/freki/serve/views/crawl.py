@@ -19,6 +19,9 @@ routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
 
 HOSTS = 15
 
+# Events that are told again to who opens the page: some minutes of a crawl.
+REPLAYED = 400
+
 # What may become of a URL, in the order in which it is shown, and its colour.
 OUTCOMES = (("done", "good"), ("failed", "bad"), ("refused", "warn"), ("waiting", "info"))
 
@@ -74,6 +77,7 @@ def shown(request: Request, office: Office, job: Job, wrong: str) -> Response:
         request, "crawl.html", 422 if wrong else 200,
         job=job, here="overview", status=status, hosts=hosts, outcomes=OUTCOMES, wrong=wrong,
         told_after=office.last_event(), shares=_shares(status), retried=_retried(request),
+        replayed_after=office.event_before_latest(job.crawl, REPLAYED),
         classes=classes, words=words.reasons(),
     )  # fmt: skip
 

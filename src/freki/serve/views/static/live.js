@@ -12,6 +12,8 @@ const words = JSON.parse(live?.dataset.words ?? "{}");
 const speeds = [];
 let last = null;
 let isOver = false;
+let events = null;
+let heard = live?.dataset.from;
 
 function show(name, text) {
   const place = part(name);
@@ -160,9 +162,11 @@ function tail(pages) {
   while (place.childElementCount > TAIL) place.lastElementChild.remove();
 }
 
+// A browser has six connections to a host, for all its tabs together: one that nobody sees keeps none.
 function follow() {
-  const events = new EventSource(live.dataset.events);
+  events = new EventSource(`${live.dataset.events}?after=${heard}`);
   events.addEventListener("progress", (event) => {
+    heard = event.lastEventId;
     const told = JSON.parse(event.data);
     const progress = told.progress ?? told;
     sums(progress);
@@ -170,6 +174,7 @@ function follow() {
     tail(told.pages_latest ?? told.latest);
   });
   events.addEventListener("state", (event) => {
+    heard = event.lastEventId;
     const told = JSON.parse(event.data);
     show("state", told.state ?? told.status ?? "");
     if (Number(event.lastEventId) > Number(live.dataset.after)) location.reload();
@@ -180,7 +185,14 @@ function follow() {
   });
 }
 
+function turn() {
+  if (isOver) return;
+  events?.close();
+  if (!document.hidden) follow();
+}
+
 if (live) {
-  follow();
+  turn();
+  document.addEventListener("visibilitychange", turn);
   if (live.dataset.state === "running" || live.dataset.state === "queued") setTimeout(look, LOOK_EVERY);
 }
