@@ -135,12 +135,13 @@ UPDATE job SET state = CASE wish WHEN 'pause' THEN 'paused' ELSE 'queued' END,
     wish = CASE wish WHEN 'cancel' THEN 'cancel' END, worker = NULL
 WHERE state = 'running' AND worker = ?;
 
+-- Jobs that ended are many, and not looked at: the index is of those that are open.
 -- name: work_waits
-SELECT 1 FROM job AS turn
-WHERE turn.state = 'queued' AND turn.due <= :now AND instr(:kinds, turn.kind) > 0
+SELECT 1 FROM job AS turn INDEXED BY job_open
+WHERE turn.state IN ('queued', 'running') AND turn.state = 'queued' AND turn.due <= :now AND instr(:kinds, turn.kind) > 0
   AND NOT EXISTS (SELECT 1 FROM job AS same
                   WHERE same.crawl = turn.crawl AND same.state = 'running')
-LIMIT 1;
+ORDER BY turn.owner, turn.seq LIMIT 1;
 
 -- Somebody sits and waits for a fetch: it goes first.
 -- name: next_fetch
@@ -153,16 +154,18 @@ ORDER BY seq LIMIT 1;
 -- Whose turn is it? Of those who wait, whoever has least in work, then whoever came first. A job
 -- waits while another one with the same crawl is in work.
 -- name: next_job
-WITH waiting AS (SELECT DISTINCT owner FROM job WHERE state = 'queued')
+WITH waiting AS (
+    SELECT DISTINCT owner FROM job INDEXED BY job_open
+    WHERE state IN ('queued', 'running') AND state = 'queued')
 SELECT job.* FROM waiting JOIN job ON job.seq = (
-    SELECT turn.seq FROM job AS turn
-    WHERE turn.state = 'queued' AND turn.owner = waiting.owner AND turn.due <= :now
+    SELECT turn.seq FROM job AS turn INDEXED BY job_open
+    WHERE turn.state IN ('queued', 'running') AND turn.state = 'queued' AND turn.owner = waiting.owner AND turn.due <= :now
       AND instr(:kinds, turn.kind) > 0
       AND NOT EXISTS (SELECT 1 FROM job AS same
                       WHERE same.crawl = turn.crawl AND same.state = 'running')
     ORDER BY turn.seq LIMIT 1)
-ORDER BY (SELECT count(*) FROM job AS busy
-          WHERE busy.state = 'running' AND busy.owner = waiting.owner), job.seq
+ORDER BY (SELECT count(*) FROM job AS busy INDEXED BY job_open
+          WHERE busy.state IN ('queued', 'running') AND busy.state = 'running' AND busy.owner = waiting.owner), job.seq
 LIMIT 1;
 
 -- name: job_take

@@ -35,9 +35,14 @@ WHERE state = 'queued' AND kind = 'fetch' AND due <= ?
                   WHERE same.crawl = job.crawl AND same.state = 'running')
 ORDER BY seq LIMIT 1 FOR UPDATE SKIP LOCKED;
 
--- Of each caller the first few, since others may be taking the very first at this moment.
+-- Callers are found one after the other, not among all their jobs; of each the first few, since
+-- others may be taking the very first at this moment.
 -- name: next_job
-WITH waiting AS (SELECT DISTINCT owner FROM job WHERE state = 'queued')
+WITH RECURSIVE waiting AS (
+    SELECT min(owner) AS owner FROM job WHERE state = 'queued'
+    UNION ALL
+    SELECT (SELECT min(owner) FROM job WHERE state = 'queued' AND owner > waiting.owner)
+    FROM waiting WHERE waiting.owner IS NOT NULL)
 SELECT job.* FROM waiting
 CROSS JOIN LATERAL (
     SELECT turn.seq FROM job AS turn
