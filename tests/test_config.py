@@ -179,6 +179,8 @@ def test_unknown_parts_and_fields_are_errors_for_callers_too() -> None:
 def test_options_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(BadConfig, match="--sitemap only"):
         settings({"scope": {"sitemap": "only"}, "politeness": {"ignore_robots": True}})
+    with pytest.raises(BadConfig, match="--scope page"):
+        settings({"scope": {"sitemap": "only", "scope": "page"}})
 
 
 @given(st.text(min_size=1, max_size=20))

@@ -261,6 +261,8 @@ def settings(*layers: Layer) -> Settings:
         raise BadConfig(
             "--sitemap only finds sitemaps by robots.txt, which --ignore-robots leaves out"
         )
+    if made.scope.sitemap == "only" and made.scope.scope == "page":
+        raise BadConfig("--sitemap only reads what --scope page leaves out")
     for text in made.fetching.allow_address:
         network(text)
     return made

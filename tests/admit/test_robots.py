@@ -109,13 +109,21 @@ def test_sitemaps_are_told_once_each_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"), [("10", 10.0), ("0.5", 0.5), (".5", 0.5), ("0", 0.0)]
+    ("value", "seconds"),
+    [
+        ("10", 10.0),
+        ("0.5", 0.5),
+        (".5", 0.5),
+        ("0", 0.0),
+        ("86401", 86_400.0),
+        ("9" * 400, 86_400.0),
+    ],
 )
 def test_a_crawl_delay_is_a_number_of_seconds(value: str, seconds: float) -> None:
     assert crawl_delay(f"User-agent: *\nCrawl-delay: {value}\n") == seconds
 
 
-@pytest.mark.parametrize("value", ["", "-1", "nan", "inf", "1e3", "1_0", "9" * 400, "86401", "10s"])
+@pytest.mark.parametrize("value", ["", "-1", "nan", "inf", "1e3", "1_0", "10s"])
 def test_an_absurd_crawl_delay_is_ignored(value: str) -> None:
     assert crawl_delay(f"User-agent: *\nCrawl-delay: {value}\n") is None
 

@@ -23,7 +23,7 @@ MAX_BODY = 512 * 1024
 # Bytes of a line; the rest is ignored. The longest path Freki fetches has half of that.
 MAX_LINE = 16_663
 
-# Seconds. More than a day between two pages is a mistake or a joke, and is ignored.
+# Seconds; a longer one counts as this. It is kept up to the longest pause all the same.
 MAX_CRAWL_DELAY = 86_400.0
 
 # Wildcard rules times characters of a path; about 25 ms. Only a hostile host exceeds it, with
@@ -188,7 +188,7 @@ _FIELDS = {
 }
 
 _PRODUCT = re.compile(rb"[\w-]+")  # digits too: the RFC has none, names of robots do
-_SECONDS = re.compile(rb"\d{1,9}(?:\.\d{1,9})?|\.\d{1,9}")
+_SECONDS = re.compile(rb"\d+(?:\.\d+)?|\.\d+")
 
 _BYTE_ORDER_MARKS = b"\xef\xbb\xbf\xfe\xff"  # UTF-8's is also found in parts
 _DROPPED = b"\x00\x01"  # without NUL, UTF-16 is readable; both get a meaning in `_pattern`
@@ -212,9 +212,8 @@ class _Reader:
         elif field is _Field.agent:
             self._name(value)
         elif field is _Field.crawl_delay and self.blocks and _SECONDS.fullmatch(value):
-            seconds = float(value)
-            if seconds <= MAX_CRAWL_DELAY:
-                self.blocks[-1][1].append(_Delay(self._agents, seconds))
+            seconds = min(float(value), MAX_CRAWL_DELAY)
+            self.blocks[-1][1].append(_Delay(self._agents, seconds))
         elif field is _Field.sitemap and value:
             self.sitemaps[value.decode("utf-8", "replace")] = None
 
