@@ -103,6 +103,28 @@ def test_whatever_is_killed_at_random_loses_and_doubles_nothing(
     measured("  restart to first request", f"{median(waits):.2f} s, at most {max(waits):.2f} s")
 
 
+def test_no_kill_leaves_a_page_without_its_body_that_is_elsewhere(
+    library: Site,
+    undisturbed: History,
+    scale: Scale,
+    dice: random.Random,
+    measured: Measured,
+    tmp_path: Path,
+) -> None:
+    store, blobs = tmp_path / "freki.db", tmp_path / "blobs"
+    lives = [dice.uniform(0.3, LIVES) for _ in range(min(KILLS, scale.kills))]
+    ordeal = suffer(library, store, iter(lives), "--blobs", str(blobs))
+    history = read(store, ordeal.log, ordeal.kills)  # every body is looked at
+    judgement = judge(history, undisturbed, Bounds())
+    assert not judgement, judgement
+    with closing(open_store(store)) as db:
+        named = {digest.hex() for (digest,) in db.execute("SELECT digest FROM body")}
+    kept = {path.name for path in blobs.glob("*/bodies/??/*")}
+    assert named <= kept
+    measured("  bodies elsewhere", f"{len(ordeal.kills)} kills, {len(named):,} bodies, "
+             f"{len(kept - named)} files that nobody names")  # fmt: skip
+
+
 def test_a_recovery_from_a_kill_may_be_killed_too(
     library: Site,
     undisturbed: History,
