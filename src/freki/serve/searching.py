@@ -99,10 +99,15 @@ class Searching:
         try:
             with closing(read_store(store)) as db, texts.opened(path, db) as index:
                 for _ in read_all(index, db, crawl.id):
-                    if self._ending.is_set():
+                    if self._ending.is_set() or _is_gone(store):
                         return
         except (StoreError, sqlite3.Error):
             logs.failure("texts", crawl=crawl.name)
+
+
+def _is_gone(store: Place) -> bool:
+    """Whether a crawl was deleted while it was read."""
+    return isinstance(store, Path) and not store.exists()
 
 
 def _not_now() -> Future[None]:
