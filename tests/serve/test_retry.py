@@ -33,6 +33,8 @@ FAILURES = {
     f"{SITE}/a": (Reason.timeout, "30 s"),
     "https://b.example/": (Reason.timeout, "60 s"),
     "https://b.example/x": (Reason.connect, HOSTILE),
+    "https://b.example/y": (Reason.incomplete, "73 % of 5_0 bytes!"),
+    "https://b.example/z": (Reason.incomplete, "73 x of 5y0 bytes!"),
 }
 
 
@@ -64,9 +66,11 @@ def end_it(data: Path, id_: str) -> None:
     [
         ({"reason": "timeout"}, 3),
         ({"reason": "timeout", "host": SITE}, 2),
-        ({"reason": "timeout", "message": "60 s"}, 1),
+        ({"reason": "timeout", "message": "60 s"}, 3),  # numbers aside
+        ({"reason": "timeout", "message": "60 s", "host": "https://b.example"}, 1),
+        ({"message": "100 % of 1_0 bytes!"}, 1),
         ({"message": HOSTILE}, 1),
-        ({"outcome": "failed"}, 4),
+        ({"outcome": "failed"}, 6),
         ({"url": f"{SITE}/a"}, 1),
     ],
 )
@@ -219,7 +223,7 @@ def test_who_dies_between_deed_and_note_leaves_nothing_to_be_done_twice(
         put_back(Errand(job, desk, terms), db)  # as whoever goes on after the death does
         assert retries.wished(desk, id_) == []
         status = read.status(db, crawl.id)
-        assert (status.waiting, status.failed) == (3, 1)
+        assert (status.waiting, status.failed) == (3, 3)
 
 
 # With workers.

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from freki.ledger import details
 from freki.ledger.blobs import Kind, Shelf
 from freki.ledger.database import Database, named
 from freki.ledger.discover import fingerprint
@@ -19,9 +20,6 @@ from freki.messages import PAGES, Fate, Link, Reason, Request, State, Timings, V
 from freki.url import split
 
 SQL: Final = statements("read.sql")
-
-# Characters of a detail that tell one failure from another.
-MESSAGE = 120
 
 # What URLs can be counted by.
 GROUPS = ("state", "outcome", "reason", "detail", "status", "host", "depth", "via", "parent")
@@ -145,7 +143,7 @@ class Filter(Struct, frozen=True):
     depth: int | None = None
     content_type: str | None = None
     url: str | None = None
-    message: str | None = None  # how the detail begins, `MESSAGE` characters of it
+    message: str | None = None  # the detail, see `details.py`
     text: str | None = None  # in its address or title; small ASCII letters are as good as capitals
     among: str | None = None  # JSON: numbers of pages that say it, see `texts.py`
     redirects: bool = False  # answers that lead elsewhere as well
@@ -167,7 +165,8 @@ class Filter(Struct, frozen=True):
             "depth": self.depth,
             "content_type": self.content_type,
             "url": self.url,
-            "message": self.message,
+            "message": details.as_it_is(self.message),
+            "alike": details.but_for_numbers(self.message),
             "text": self.text,
             "among": self.among,
             "redirects": self.redirects,

@@ -5,7 +5,9 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from freki.ledger import details
 from freki.ledger.database import Database
 from freki.ledger.read import SQL as READ
 from freki.ledger.read import Filter
@@ -15,6 +17,9 @@ from freki.messages import Reason, State
 
 SQL: Final = statements("mend.sql")
 LEDGER: Final = statements("ledger.sql")
+
+# Messages that are looked at, the most frequent ones.
+MESSAGES = 2_000
 
 
 class Alike(Struct, frozen=True):
@@ -28,9 +33,18 @@ class Alike(Struct, frozen=True):
 
 
 def failures(db: Database, crawl: int, limit: int) -> list[Alike]:
-    """What a new try may mend, the largest groups first."""
-    rows = db.execute(READ["failures"], (crawl, limit))
-    return [Alike(Reason(reason).name, *rest) for reason, *rest in rows]
+    """What a new try may mend, the largest groups first.
+
+    Messages of failures tell sizes and times: those that differ in numbers only are one.
+    """
+    found: dict[tuple[int, str, str], Alike] = {}
+    for reason, host, message, count, example in db.execute(READ["failures"], (crawl, MESSAGES)):
+        alike = message if reason == Reason.http_error else details.key(message)
+        same = found.setdefault(
+            (reason, host, alike), Alike(Reason(reason).name, host, message, 0, example)
+        )
+        found[reason, host, alike] = replace(same, count=same.count + count)
+    return sorted(found.values(), key=lambda group: -group.count)[:limit]
 
 
 def count(db: Database, crawl: int, wanted: Filter) -> int:

@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field, create_model
 from freki import config
 from freki.admit.scope import Scope
 from freki.errors import BadConfig, BadUrl
+from freki.ledger import details
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Hook
-from freki.ledger.read import MESSAGE, Filter
+from freki.ledger.read import Filter
 from freki.messages import Reason, State
 from freki.serve.problems import FieldError, Problem
 from freki.serve.shapes import Query, Strict, translated
@@ -119,7 +120,10 @@ Status = Annotated[
 Host = Annotated[str | None, Field(max_length=300, description="as https://example.com")]
 Message = Annotated[
     str | None,
-    Field(max_length=MESSAGE, description=f"the first {MESSAGE} characters of the detail"),
+    Field(
+        max_length=details.LENGTH,
+        description="how the detail begins; of failures, numbers aside",
+    ),
 ]
 
 

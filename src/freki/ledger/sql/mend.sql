@@ -23,7 +23,8 @@ WHERE host.crawl = :crawl AND url.state >= 2
   AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
   AND (:origin IS NULL OR host.origin = :origin)
   AND (:url IS NULL OR host.origin || url.path = :url)
-  AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message);
+  AND (:message IS NULL OR coalesce(url.detail, '')
+    LIKE CASE WHEN url.state = 2 THEN :message ELSE :alike END ESCAPE '!');
 
 -- A host that is tried again is tried afresh.
 -- name: host_afresh

@@ -40,7 +40,8 @@ SELECT id, place FROM (
       AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
       AND (:origin IS NULL OR host.origin = :origin)
       AND (:depth IS NULL OR url.depth = :depth)
-      AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
+      AND (:message IS NULL OR coalesce(url.detail, '')
+        LIKE CASE WHEN url.state = 2 THEN :message ELSE :alike END ESCAPE '!')
       AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
         OR instr(lower(page.title), lower(:text)) > 0
         OR page.id IN (SELECT value FROM json_each(:among)))
@@ -55,7 +56,8 @@ SELECT id, place FROM (
       AND (:reason IS NULL OR url.reason = :reason)
       AND (:origin IS NULL OR host.origin = :origin)
       AND (:depth IS NULL OR url.depth = :depth)
-      AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
+      AND (:message IS NULL OR coalesce(url.detail, '')
+        LIKE CASE WHEN url.state = 2 THEN :message ELSE :alike END ESCAPE '!')
       AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0)) AS found
 WHERE :from_place IS NULL OR place > :from_place OR place = :from_place AND (
     up > :from_up OR up = :from_up AND (

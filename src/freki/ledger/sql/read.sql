@@ -21,7 +21,8 @@ WHERE host.crawl = :crawl AND url.id > :after
   AND (:status IS NULL OR page.status BETWEEN :status AND :status_to)
   AND (:origin IS NULL OR host.origin = :origin)
   AND (:depth IS NULL OR url.depth = :depth)
-  AND (:message IS NULL OR substr(coalesce(url.detail, ''), 1, 120) = :message)
+  AND (:message IS NULL OR coalesce(url.detail, '')
+    LIKE CASE WHEN url.state = 2 THEN :message ELSE :alike END ESCAPE '!')
   AND (:text IS NULL OR instr(lower(host.origin || url.path), lower(:text)) > 0
     OR instr(lower(page.title), lower(:text)) > 0
     OR page.id IN (SELECT value FROM json_each(:among)))

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from msgspec.structs import replace
 from starlette.responses import Response, StreamingResponse
 
-from freki.ledger import order, read
+from freki.ledger import details, order, read
 from freki.ledger.jobs.orders import Job
 from freki.messages import Reason, State
 from freki.serve.callers import Books
@@ -81,7 +81,7 @@ def filters(query: Mapping[str, str], what: order.What) -> read.Filter:
         origin=query.get("host", "").strip() or None,
         depth=int(depth) if is_number(depth) else None,
         content_type=query.get("type", "").strip() or None,
-        message=query["message"][: read.MESSAGE] if "message" in query else None,
+        message=query["message"][: details.LENGTH] if "message" in query else None,
         text=query.get("text", "").strip()[:MAX_TEXT] or None,
         sort=sort if sort in order.SORTS[what] else None,
         descending=query.get("descending", "") != "",
