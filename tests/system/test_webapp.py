@@ -143,6 +143,16 @@ def test_what_failed_is_tried_again_by_a_button(tab: Page, tmp_path: Path) -> No
         assert not tab.locator("tr", has_text="status 501").is_visible()
 
 
+def test_the_first_page_shows_what_begins_meanwhile(tab: Page, tmp_path: Path) -> None:
+    terms = Terms(data=tmp_path / "data", quiet=True)
+    with background(web(terms)) as url, httpx.Client(base_url=url) as client:
+        tab.goto(f"{url}/app/")
+        tab.get_by_label("Start at").fill("https://half.example/")
+        client.post("/crawls", json={"urls": ["https://a.example/"], "name": HOSTILE})
+        tab.get_by_role("link", name=HOSTILE).wait_for()
+        assert tab.get_by_label("Start at").input_value() == "https://half.example/"
+
+
 def test_ten_tabs_of_a_crawl_at_work_leave_room_for_another(
     browser: Browser, tmp_path: Path
 ) -> None:
