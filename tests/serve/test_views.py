@@ -5,9 +5,11 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 from tests.pictured import store_change, store_many
 from tests.serve.conftest import Api, new_key
+from zstandard import ZstdCompressor
 
 from freki import config
 from freki.ledger import crawls
@@ -255,6 +257,24 @@ def test_a_page_names_its_visits_by_other_crawls(
     text = client.get(f"{where}/pages/1").text
     assert f'<a href="{again}/pages/2">' in text
     assert "<td>another</td>" in text
+
+
+@pytest.mark.parametrize("view", ["/pages/2", "/explain?url=https://b.example/Long_100%25"])
+def test_a_page_is_shown_before_it_is_known_who_links_to_it(
+    view: str, hostile: tuple[httpx.Client, str], data: Path
+) -> None:
+    client, where = hostile
+    store, _ = _store(data, where)
+    with closing(open_store(store)) as db:
+        link = Link("https://b.example/Long_100%", "The long one")
+        packed = ZstdCompressor().compress(msgspec.json.encode([link]))
+        db.execute("UPDATE page SET links = ? WHERE url = 1", (packed,))
+    with client.stream("GET", where + view) as answer:
+        first, *others = answer.iter_raw()
+    assert b"what became of it" in first
+    assert b"The long one" not in first
+    assert b"The long one" in b"".join(others)
+    assert b"".join(others).rstrip().endswith(b"</html>")
 
 
 def test_what_no_event_tells_is_asked_for(hostile: tuple[httpx.Client, str]) -> None:

@@ -76,6 +76,17 @@ def stories(db: Database, url: str, crawl: str | None = None) -> Iterator[Story]
         yield believed(msgspec.to_builtins(story), Story)
 
 
+def outlines(db: Database, url: str, crawl: str | None = None) -> list[Story]:
+    """The same without who links there, which takes a look at every page; see `mothers`."""
+    return [_story(db, url, row, []) for row in _rows(db, url, crawl)]
+
+
+def mothers(db: Database, url: str, crawl: str | None = None) -> list[Mother]:
+    """Who links there in the last run; more than are named tell that there are more."""
+    rows = _rows(db, url, crawl)[-1:]
+    return [mother for row in rows for mother in _mothers(db, url, {row[0]: row[-1]})[row[-1]]]
+
+
 def number_of(db: Database, url: str, crawl: str | None = None) -> int | None:
     """The number of a URL in the last run that knows it."""
     rows = _rows(db, url, crawl)

@@ -1,5 +1,6 @@
 """One page, and the story of any URL."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +13,19 @@ from freki.extract import reading
 from freki.ledger import captures, read
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Job
-from freki.ledger.story import Story, alike, number_of, stories
+from freki.ledger.story import (
+    MAX_MOTHERS,
+    Mother,
+    Story,
+    alike,
+    mothers,
+    number_of,
+    outlines,
+)
 from freki.serve.callers import Books
 from freki.serve.office import Office, Results, page_of
 from freki.serve.results import response_of
-from freki.serve.views.shell import page
+from freki.serve.views.shell import flowing, page
 from freki.serve.views.visitors import Visitor
 from freki.url import parse, split
 
@@ -59,13 +68,14 @@ def one_page(
         if found is None or line is None:
             return page(request, "missing.html", 404)
         contents = _contents(found, number, line)
-        known = list(stories(found.db, line.url, job.crawl))
+        known = outlines(found.db, line.url, job.crawl)
         visits = _other_visits(office, visitor, job, line.url)
         seen = list(captures.renderings_of(found.db, number))[-RENDERINGS:]
-    return page(
-        request, "page.html",
-        job=job, here="pages", number=number, line=line, story=known[-1] if known else None,
-        visits=visits, bars=waterfall(line.timings), renderings=seen, links_shown=LINKS, **contents,
+    return flowing(
+        request, "page.html", job=job, here="pages", number=number, line=line,
+        story=known[-1] if known else None, visits=visits,
+        mothers=_mothers(office, job, line.url), most=MAX_MOTHERS,
+        bars=waterfall(line.timings), renderings=seen, links_shown=LINKS, **contents,
     )  # fmt: skip
 
 
@@ -80,16 +90,23 @@ def explain(request: Request, id: str, office: Books, visitor: Visitor) -> Respo
         return page(request, "explain.html", 422, job=job, here="urls", url=wanted, story=None,
                     number=None, near=[], wrong=str(error))  # fmt: skip
     with office.results(job) as found:
-        known = list(stories(found.db, url, job.crawl)) if found else []
+        known = outlines(found.db, url, job.crawl) if found else []
         near = alike(found.db, url, job.crawl) if found and not known else []
         has_page = found is not None and bool(known) and known[-1].content_type is not None
         number = number_of(found.db, url, job.crawl) if found and has_page else None
     story = known[-1] if known else None
     may_retry = story is not None and retryable(story, job, visitor)
-    return page(
+    return flowing(
         request, "explain.html", 200 if known else 404, job=job, here="urls", url=url,
         story=story, number=number, near=near, wrong="", may_retry=may_retry,
+        mothers=_mothers(office, job, url), most=MAX_MOTHERS,
     )  # fmt: skip
+
+
+def _mothers(office: Office, job: Job, url: str) -> Iterator[Mother]:
+    """Who links to a URL, looked for when the page has come so far."""
+    with office.results(job) as found:
+        yield from mothers(found.db, url, job.crawl) if found else ()
 
 
 def retryable(story: Story, job: Job, visitor: Key) -> bool:

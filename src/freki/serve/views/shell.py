@@ -4,14 +4,14 @@ Everything that came from the web is hostile. Templates escape whatever they sho
 nowhere but to http and https; no script runs but those beside this module.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from freki.serve.problems import Problem
 from freki.serve.views import words
@@ -30,6 +30,9 @@ HEADERS = {
     "Referrer-Policy": "same-origin",  # without any, browsers do not say where a form comes from
 }
 
+# What a template says where all it has said shall be shown.
+FLUSH = "\0"
+
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 routes = APIRouter(include_in_schema=False)
@@ -46,7 +49,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= words.FILTERS
-    made.globals["version"] = __version__
+    made.globals |= {"version": __version__, "flush": FLUSH}
     return made
 
 
@@ -55,16 +58,39 @@ def page(
     **facts: Any,
 ) -> Response:  # fmt: skip
     """A page of the web app."""
+    text = templates().get_template(template).render(_shown(request, facts))
+    kept = {**HEADERS, **(headers or {})}
+    return Response(text.encode("utf-8", "replace"), code, kept, "text/html; charset=utf-8")
+
+
+def flowing(request: Request, template: str, code: int = 200, **facts: Any) -> Response:
+    """A page of which the first part is shown while the rest is looked for.
+
+    The template says by `flush` where that part ends, and looks by going through an iterator.
+    """
+    chunks = templates().get_template(template).generate(_shown(request, facts))
+    return StreamingResponse(_parts(chunks), code, HEADERS, "text/html; charset=utf-8")
+
+
+def _parts(chunks: Iterable[str]) -> Iterator[bytes]:
+    text: list[str] = []
+    for chunk in chunks:
+        if chunk == FLUSH:
+            yield "".join(text).encode("utf-8", "replace")
+            text = []
+        else:
+            text.append(chunk)
+    yield "".join(text).encode("utf-8", "replace")
+
+
+def _shown(request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
     office = request.app.state.office
-    shown = {
+    return {
         "path": request.url.path,
         "needs_key": office.needs_key(),
         "request_host": request.headers.get("host", ""),
         **facts,
     }
-    text = templates().get_template(template).render(shown)
-    kept = {**HEADERS, **(headers or {})}
-    return Response(text.encode("utf-8", "replace"), code, kept, "text/html; charset=utf-8")
 
 
 def go_to(path: str) -> Response:
