@@ -133,12 +133,20 @@ def begun_crawl(db: Database, job: Job, settings: Settings, now: float) -> crawl
 
 def concluded(progress: dict[str, object], *, limited: bool) -> Result:
     """The outcome of a crawl that went to its end."""
+    if is_lost(progress, limited=limited):
+        return Result("queued", None, None, progress, went_wrong=True)
     if progress.get("pages"):
         return Result("done", "limit" if limited else None, None, progress)
     reasons = msgspec.convert(progress.get("reasons", {}), dict[str, dict[str, int]])
     why = {**reasons.get("failed", {}), **reasons.get("refused", {})}
     reason = max(why, key=lambda word: why[word]) if why else None
     return Result("failed", reason or "nothing_found", "no page was stored", progress)
+
+
+def is_lost(progress: Mapping[str, object], *, limited: bool) -> bool:
+    """Whether a server crashed after the work, and took the last of it along."""
+    is_open = progress["waiting"] or progress["leased"]
+    return not progress["discovered"] or bool(is_open and not limited)
 
 
 def settings_for(job: Job, terms: Terms) -> Settings:

@@ -37,7 +37,8 @@ async def _look(browsers: Browsers, errand: Errand, plan: Mapping[str, Any]) -> 
     shot = msgspec.convert({**plan, "url": errand.job.seeds[0]}, Shot, strict=False)
     # The crawl has asked the host already.
     seen = await browsers.look(shot, ask=False)
-    with closing(open_store(errand.terms.place.store_of(errand.job.crawl))) as db:
+    store = errand.terms.place.store_of(errand.job.crawl)
+    with closing(open_store(store, durability="power")) as db:
         crawl = crawls.find(db, errand.job.crawl)
         assert crawl is not None
         captures.store(db, errand.desk.now(), seen, crawl.id)

@@ -183,7 +183,8 @@ async def screenshots(browsers: Browsers, errand: Errand) -> Result:
     """A page and those it links to."""
     job = errand.job
     path = errand.terms.place.store_of(job.crawl)
-    with closing(await asyncio.to_thread(open_store, path)) as db:
+    # A picture that was told of is on disk: it costs far less than to have taken it.
+    with closing(await asyncio.to_thread(open_store, path, durability="power")) as db:
         try:
             crawl = begun_crawl(db, job, config.settings(), errand.desk.now())
         except CrawlRunning:
