@@ -20,6 +20,7 @@ from freki.errors import LeaseLost, StoreBusy, StoreError
 from freki.ledger.database import Conflict, ConnectionLost
 from freki.ledger.depths import Tally
 from freki.ledger.discover import Fingerprint, Known, New
+from freki.ledger.postgres.front import Front
 from freki.ledger.postgres.link import Server
 from freki.ledger.postgres.sieve import OURS, FetchingSieve
 from freki.ledger.postgres.upgrade import refuse_newer
@@ -58,6 +59,7 @@ class PostgresLedger(SqliteLedger):
         self._session: Session | None = None
         self._serial = 0  # of the last transaction that came through
         self._next_serial = 0
+        self._front = Front()
         self._changes: Tally = Counter()
         self._gains: Counter[int] = Counter()
 
@@ -256,12 +258,15 @@ class PostgresLedger(SqliteLedger):
         asked += [
             (SQL["counts"], (self._crawl,)),
             (OURS["hosts_of"], (ids, owner)),
-            (OURS["hosts_free"], (self._crawl, now, hosts, [*full, *ids])),
+            (OURS["hosts_free"], (self._crawl, now, hosts, [*full, *ids], self._front.at(now))),
         ]
         held, *_, counts, ours, free = self._server.together(asked)
         self._know(session, held.fetchone())
         rows = {row[0]: row for row in ours.fetchall()}
-        return counts.fetchone(), [rows[id_] for id_ in ids if id_ in rows], free.fetchall()
+        others = free.fetchall()
+        if hosts > 0:
+            self._front.move(others[-1][2] if len(others) == hosts else None)
+        return counts.fetchone(), [rows[id_] for id_ in ids if id_ in rows], others
 
     def _due_next(self, now: float, full: Sequence[int]) -> float | None:
         row = self._db.execute(OURS["due_next"], (self._crawl, list(full))).fetchone()

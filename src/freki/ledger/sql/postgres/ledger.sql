@@ -151,9 +151,11 @@ SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_st
 FROM host WHERE id = ANY(?1::bigint[]) AND session IS NOT DISTINCT FROM ?2::bigint
 ORDER BY array_position(?1::bigint[], id) FOR NO KEY UPDATE;
 
+-- What was taken lately is dead weight at the front of the index, until no transaction that began
+-- before could see it and the vacuum comes: who took all hosts up to a date begins behind it.
 -- name: hosts_free
 SELECT id, origin, next_at, delay, failures, pages, robots, robots_at, robots_status, robots_tries
-FROM host WHERE crawl = ?1 AND ready AND next_at <= ?2 AND id <> ALL(?4::bigint[])
+FROM host WHERE crawl = ?1 AND ready AND next_at <= ?2 AND next_at >= ?5::float8 AND id <> ALL(?4::bigint[])
 ORDER BY next_at, id LIMIT ?3 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: due_next
