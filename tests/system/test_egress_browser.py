@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from itertools import cycle
 from pathlib import Path
 
+import pytest
 from tests.system.scripted import scripted
 from tests.system.secret import ATTACKER, secret
 from tests.system.vectors import ALL, NAMES, QUIET, SILENT, pages, path, target
@@ -20,7 +21,7 @@ from freki.fetch.egress import Egress
 from freki.fetch.names import Resolve, by_system
 from freki.fetch.proxy import proxy
 from freki.messages import Failure, Reason
-from freki.pictures import Rendering, Shot, Unrendered
+from freki.pictures import Document, Rendering, Shot, Unrendered
 from freki.steps import Render
 
 # All ways take some three seconds together; what did not happen by then does not happen.
@@ -58,9 +59,11 @@ async def browsing(
             await pool.close()
 
 
-async def stay(render: Render, url: str, done: Callable[[], object]) -> None:
+async def stay(
+    render: Render, url: str, done: Callable[[], object], document: Document | None = None
+) -> None:
     """Stay on a page until all of its attempts were made."""
-    shot = Shot(url=url, pictures=False, delay=PATIENCE, seconds=2 * PATIENCE)
+    shot = Shot(url=url, pictures=False, delay=PATIENCE, seconds=2 * PATIENCE, document=document)
     visit = asyncio.ensure_future(render(shot))
     try:
         async with asyncio.timeout(PATIENCE):
@@ -70,7 +73,8 @@ async def stay(render: Render, url: str, done: Callable[[], object]) -> None:
         visit.cancel()
 
 
-def test_no_page_leads_a_browser_inside() -> None:
+@pytest.mark.parametrize("is_brought", [False, True])
+def test_no_page_leads_a_browser_inside(is_brought: bool) -> None:
     guard = Egress(allow_private=False, named=[ATTACKER])
 
     async def attack() -> tuple[dict[str, list[str]], list[Rendering | Unrendered]]:
@@ -82,9 +86,9 @@ def test_no_page_leads_a_browser_inside() -> None:
         ):
             site.script = pages(judge.ports, FILE)
             asked = {target(way, judge.ports) for way in set(ALL) - QUIET - SILENT}
-            await stay(
-                render, f"{site.url}/", lambda: judge.hits or all(map(way_out.failure, asked))
-            )
+            document = brought(site.script["/"]) if is_brought else None
+            done = lambda: judge.hits or all(map(way_out.failure, asked))  # noqa: E731
+            await stay(render, f"{site.url}/", done, document)
             files = Shot(url=f"{site.url}/files", pictures=False, html=True)
             shots = [Shot(url=f"{site.url}{path(way)}", pictures=False) for way in WHOLE_PAGES]
             return judge.hits, await asyncio.gather(*map(render, [files, *shots]))
@@ -95,6 +99,14 @@ def test_no_page_leads_a_browser_inside() -> None:
     assert Path(FILE).read_text().splitlines()[0] not in files.html
     reasons = [each.reason for each in whole if isinstance(each, Unrendered)]
     assert reasons == [Reason.blocked_address] * len(WHOLE_PAGES)
+
+
+def brought(answer: object) -> Document:
+    """An answer of the attacker's as the crawl's own client took it."""
+    assert isinstance(answer, bytes)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    lines = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
+    return Document(headers=tuple((name, value) for name, value in lines), body=body)
 
 
 def test_without_the_guard_every_way_leads_inside() -> None:
