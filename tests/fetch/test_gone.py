@@ -3,6 +3,7 @@
 import asyncio
 import os
 from contextlib import suppress
+from io import FileIO
 
 import pytest
 
@@ -12,14 +13,16 @@ from freki.fetch.browser.visit import settle
 
 
 def test_nobody_waits_for_a_page_to_settle_whose_browser_is_gone() -> None:
+    unused = FileIO(os.devnull, "w")
+
     async def wait() -> bool:
-        cdp = Cdp(-1)
+        cdp = Cdp(unused)
         tab = Tab(cdp, "context")
         tab.loaded.set()
         cdp.close()
         return await settle(tab, 3.0)
 
-    with pytest.raises(Gone):
+    with unused, pytest.raises(Gone):
         asyncio.run(wait())
 
 
@@ -27,8 +30,8 @@ def test_a_question_that_nobody_waits_for_any_more_is_forgotten() -> None:
     async def ask() -> str:
         read_commands, write_commands = os.pipe()
         read_answers, write_answers = os.pipe()
-        cdp = Cdp(write_commands)
-        await cdp.open(read_answers)
+        cdp = Cdp(FileIO(write_commands, "w"))
+        await cdp.open(FileIO(read_answers, "r"))
         with suppress(TimeoutError):
             await cdp.tell("Page.enable", within=0.01)
         await asyncio.sleep(0)

@@ -8,7 +8,7 @@ from freki.pictures import Phases
 
 # Seconds before its deadline at which a job is cut off, so that its outcome is told in time, and
 # the share that this is of a short one.
-TELLING = 0.25
+TELLING = 0.5
 _SHARE = 0.05
 
 

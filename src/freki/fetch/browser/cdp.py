@@ -8,10 +8,10 @@ https://chromedevtools.github.io/devtools-protocol/
 """
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from io import FileIO
 from typing import Any, TypeVar
 
 import msgspec
@@ -57,7 +57,7 @@ _encode = msgspec.json.Encoder().encode
 class Cdp(asyncio.Protocol):
     """One browser's pipe. Who asks gives a deadline; once it closes, all who wait get `Gone`."""
 
-    def __init__(self, write_end: int) -> None:
+    def __init__(self, write_end: FileIO) -> None:
         self._write_end = write_end
         self._writer: asyncio.WriteTransport | None = None
         self._reader: asyncio.ReadTransport | None = None
@@ -72,13 +72,11 @@ class Cdp(asyncio.Protocol):
         state = "gone" if self.gone.is_set() else f"{len(self._waiting)} waiting"
         return f"<Cdp {state}, {len(self._listeners)} sessions>"
 
-    async def open(self, read_end: int) -> None:
+    async def open(self, read_end: FileIO) -> None:
         """Take over both ends; they are closed with the pipe."""
         loop = asyncio.get_running_loop()
-        self._writer, _ = await loop.connect_write_pipe(
-            asyncio.BaseProtocol, os.fdopen(self._write_end, "wb", 0)
-        )
-        self._reader, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(read_end, "rb", 0))
+        self._writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._write_end)
+        self._reader, _ = await loop.connect_read_pipe(lambda: self, read_end)
 
     def close(self) -> None:
         """Hang up."""

@@ -155,6 +155,9 @@ class Fleet:
             self._spawn(self._end_started(starting))
 
     async def _started_or_not(self) -> Member | BrowserMissing:
+        """On a machine that has much to do, what fails once may come about the second time."""
+        with suppress(BrowserMissing):
+            return await self._start()
         try:
             return await self._start()
         except BrowserMissing as error:

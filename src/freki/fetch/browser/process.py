@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Self
@@ -111,13 +111,13 @@ class Chromium:
 
     async def _start(self, terms: Terms) -> None:
         errors = self._folder / "errors"
-        read_commands, write_commands = os.pipe()
-        read_answers, write_answers = os.pipe()
-        try:
+        with ExitStack() as ours, ExitStack() as its:
+            read_commands, write_commands = _pipe(its, ours)
+            read_answers, write_answers = _pipe(ours, its)
             with errors.open("wb") as heard:
                 self._process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-I", "-S", str(LAUNCHER)),
-                    self._told(terms, read_commands, write_answers),
+                    self._told(terms, read_commands.fileno(), write_answers.fileno()),
                     *flags(
                         str(self._folder / "profile"),
                         terms.agent,
@@ -128,14 +128,12 @@ class Chromium:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=heard,
-                    pass_fds=(read_commands, write_answers),
+                    pass_fds=(read_commands.fileno(), write_answers.fileno()),
                     start_new_session=True,
                 )
-        finally:
-            os.close(read_commands)
-            os.close(write_answers)
-        self.cdp = Cdp(write_commands)
-        await self.cdp.open(read_answers)
+            self.cdp = Cdp(write_commands)
+            await self.cdp.open(read_answers)
+            ours.pop_all()  # they are the protocol's now
         try:
             self.version = await self.cdp.ask("Browser.getVersion", Version, within=_START_SECONDS)
             await self.cdp.tell("Target.setDiscoverTargets", within=_START_SECONDS, discover=True)
@@ -232,6 +230,12 @@ class Chromium:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._group.remove()
         self._lock.close()
+
+
+def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[FileIO, FileIO]:
+    """Both ends of a pipe; each is closed with its stack."""
+    read, write = os.pipe()
+    return reader.enter_context(FileIO(read, "r")), writer.enter_context(FileIO(write, "w"))
 
 
 def _folder() -> tuple[Path, FileIO]:
