@@ -1,6 +1,7 @@
 """`freki shot` as far as it needs no browser."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,13 @@ def test_many_urls_are_seen_in_their_order_and_few_at_once() -> None:
     asyncio.run(visit_in_order(browser, wishes, lambda each, at: seen.append(each.url)))
     assert seen == urls
     assert browser.most_at_once <= AT_ONCE
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_file(pipe, b"picture")
+    assert os.read(reading, 100) == b"picture"
+    assert pipe.is_fifo()
+    os.close(reading)

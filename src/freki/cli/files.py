@@ -1,7 +1,6 @@
 """Files that a command writes: whole under their own names, or not at all."""
 
 import errno
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,13 +9,16 @@ from freki.errors import BadInput
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file in place of what was there; a full disk is an `OSError`."""
-    part = path.with_name(f"{path.name}.part")
+    is_device = path.exists() and not path.is_file()
+    part = path if is_device else path.with_name(f"{path.name}.part")
     try:
         part.write_bytes(data)
-        os.replace(part, path)  # noqa: PTH105 - as one call, whatever is there
+        if not is_device:
+            part.replace(path)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
+        if not is_device:
+            with suppress(OSError):
+                part.unlink()
         raise _told(path, error) from None
 
 
