@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from freki import config
 from freki.admit.gate import (
+    BACK,
     LOOKS_BEFORE_PROBE,
     MAX_NESTED_SITEMAPS,
     PROBE,
@@ -17,7 +19,7 @@ from freki.admit.gate import (
 )
 from freki.admit.scope import Scope
 from freki.admit.traps import Traps
-from freki.messages import Claim, Discovery, Link, Page, Reason, Response, Via
+from freki.messages import Claim, Discovery, Link, Page, Reason, Request, Response, Via
 
 A = "http://a/"
 
@@ -224,6 +226,42 @@ def test_sitemaps_are_read_first_and_not_nested_without_end() -> None:
     assert verdicts(admit(same, inside, claim(hops=1, via=Via.sitemap_file))) == {f"{A}2.xml": None}
     deep = claim(hops=MAX_NESTED_SITEMAPS, via=Via.sitemap_file)
     assert verdicts(admit(gate(), inside, deep)) == {f"{A}2.xml": Reason.trap}
+
+
+@pytest.mark.parametrize(
+    ("way", "cookies", "again"),
+    [
+        (["a", "b", "a"], [True, False], True),
+        (["a", "b", "a"], [False, True], True),
+        (["a", "b", "c", "a"], [False, True, False], True),
+        (["a", "b", "c", "b"], [False, False, True], True),
+        (["a", "b", "a"], [False, False], False),
+        (["a", "b", "c"], [True, True], False),
+        (["a", "a"], [True], False),
+    ],
+)
+def test_a_url_that_a_redirect_leads_back_to_is_asked_once_more_if_there_is_a_cookie(
+    way: list[str], cookies: list[bool], again: bool
+) -> None:
+    def back(via: Via) -> list[str]:
+        asked, same = list[Discovery](), gate()
+        for (here, there), cookie in zip(pairwise(way), cookies, strict=True):
+            headers = (("set-cookie", "x=1"),) if cookie else ()
+            answer = Response(A + here, 302, headers, b"")
+            page = Page([Link(A + there, via=Via.redirect)])
+            asked += same.returned(answer, page, claim(A + here, via=via))
+        return [found.place for found in asked]
+
+    assert back(Via.redirect) == ([f"{A}{way[-1]}#{BACK}"] if again else [])
+    assert back(Via.external) == []
+
+
+def test_what_leads_back_again_and_again_is_asked_once_more_only() -> None:
+    same, page = gate(), Page([Link(f"{A}b", via=Via.redirect)])
+    answer = Response(A, 302, (("set-cookie", "x=1"),), b"")
+    again = Claim(7, 1, A, 0, request=Request(mark=BACK))
+    for _ in range(3):
+        assert same.returned(answer, page, again) == []
 
 
 def test_an_index_of_thousands_of_sitemaps_does_not_come_before_all_pages() -> None:

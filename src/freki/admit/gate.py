@@ -109,6 +109,8 @@ class Gate:
         request = claim.request or Request()
         if moved is None or request.mark == BACK or request.method != "GET":
             return []
+        if claim.via == Via.external:
+            return []
         cookie = answer.header("set-cookie") is not None
         if not self._rounds.closes(claim.url, moved.url, cookie=cookie):
             return []
