@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from tests.chaos.conftest import Measured, Scale
 from tests.chaos.flip import Flip, Ordeal, Plan, change
-from tests.chaos.rig import PYTHON, Site, crawl
+from tests.chaos.rig import PYTHON, Site, crawl, kill, pause, start
 
 from freki.cli.exits import Exit
 from freki.testing.history import History
@@ -29,6 +29,9 @@ AT_ONCE = 2
 
 # Pages before the store is copied: some are stored by then, and some wait.
 HALFWAY = 12
+
+# Seconds between two requests, so that there is time to look.
+SLOWLY = 0.05
 
 # SQLite keeps what a page of the file means in its first bytes.
 PAGE, HEAD = 4096, 64
@@ -49,18 +52,28 @@ Field = tuple[str, object, int]  # table, number of the row, column
 
 @pytest.fixture(scope="module")
 def halfway(hut: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a crawl that is half done: one part in the file, one in the log."""
+    """A crawl that was killed when half of it was done: one part in the file, one in the log."""
     folder = tmp_path_factory.mktemp("halfway")
     store = folder / "freki.db"
     crawl(hut.url, store, f"--max-pages={HALFWAY // 2}", code=Exit.limit_reached)
     with closing(sqlite3.connect(store)) as reader:  # which keeps the log from being put away
         reader.execute("BEGIN").execute("SELECT * FROM url").fetchone()
-        crawl(hut.url, store, f"--max-pages={HALFWAY}", code=Exit.limit_reached)
+        process = start(hut.url, store, f"--delay={SLOWLY}", "--max-pages=1000")
+        pause(process, until=lambda: is_half_done(store))
+        kill(process)
         kept = folder / "kept"
         kept.mkdir()
         for part in ("", LOG):
             shutil.copy(f"{store}{part}", kept / f"freki.db{part}")
     return kept / "freki.db"
+
+
+def is_half_done(store: Path) -> bool:
+    """Some pages are stored, and a worker has some in hand."""
+    with closing(sqlite3.connect(store)) as db:
+        (stored,) = db.execute("SELECT count(*) FROM page").fetchone()
+        (leased,) = db.execute("SELECT count(*) FROM url WHERE state = 1").fetchone()
+    return bool(stored > HALFWAY and leased)
 
 
 @pytest.fixture(scope="module")
