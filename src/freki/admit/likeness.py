@@ -79,8 +79,8 @@ _LANE = (1).to_bytes(8, "little")
 def phrases(text: str, library: Native | None = native.HERE) -> frozenset[int]:
     """The page as a set of hashed phrases, numbers and dates left out."""
     text = text[:MAX_TEXT]
-    if library is not None:
-        return library.phrases(text, _DATES, MAX_PHRASES)
+    if library is not None and (found := library.phrases(text, _DATES, MAX_PHRASES)) is not None:
+        return found
     for mark in _WIDE_ENDS:
         text = text.replace(mark, "\n")
     pieces = text.encode("utf-8", "replace").lower().translate(_ENDS).split(b"\n")

@@ -65,6 +65,7 @@ _UNLIKE_ASCII = {"UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement", "x-user-d
 _MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
+@lru_cache(maxsize=1024)
 def declared(content_type: str) -> str | None:
     """The charset a Content-Type header names; None where it names none that browsers know."""
     parameter = _PARAMETER.search(content_type)

@@ -72,7 +72,9 @@ def told(response: Response, page: Parsed | None) -> Page:
 
 def of_telling(response: Response, telling: Telling) -> Page:
     """What an answer says that tells this."""
-    found = merged(_by_headers(response), links(telling))
+    by_headers = _by_headers(response)
+    found = merged(by_headers, links(telling))
+    before_anchors = found[: len(by_headers) + len(telling.named)]
     metas = _metas(telling)
     forbidden = _forbidden_by_headers(response)
     for text in metas.get("robots", []) + metas.get("freki", []):
@@ -81,7 +83,7 @@ def of_telling(response: Response, telling: Telling) -> Page:
         links=found,
         title=telling.title or None,
         description=_description(metas),
-        canonical=_canonical(found),
+        canonical=_canonical(before_anchors),
         language=_language(telling.language, response),
         charset=telling.charset,
         noindex="noindex" in forbidden,

@@ -54,17 +54,15 @@ class Native:
         length = self._read_words(body, len(body), rooms.names, rooms.size)
         return None if length < 0 else str(rooms.view[:length], "utf-8")
 
-    def phrases(self, text: str, left_out: "array[int]", most: int) -> frozenset[int]:
-        """`likeness.phrases`."""
+    def phrases(self, text: str, left_out: "array[int]", most: int) -> frozenset[int] | None:
+        """`likeness.phrases`; None for a text that is made to take long this way."""
         raw = text.encode("utf-8", "replace")
         found = array("I", bytes(4 * most))
         count = self._phrases(
             raw, len(raw), left_out.buffer_info()[0], len(left_out),
             found.buffer_info()[0], most,
         )  # fmt: skip
-        if count < 0:
-            raise MemoryError
-        return frozenset(found[:count])
+        return frozenset(found[:count]) if count >= 0 else None
 
     def fingerprint(self, hashes: "array[int]", spread: int) -> int:
         """`likeness.fingerprint`."""

@@ -15,6 +15,7 @@
 #define MAX_TEXT 200
 #define MAX_KNOWN 100000 /* anchors; as the walk has it */
 #define FIRST_SLOTS 256
+#define MAX_STEPS 16 /* for each address on average, that another one is in its slot */
 
 struct room {
   char *start, *at, *limit;
@@ -27,8 +28,8 @@ struct found {
   size_t title_length;
   int has_title, has_noscript;
   unsigned telling, anchor_count;
-  uint32_t *slots; /* where in the room the known addresses begin, plus one */
-  size_t slot_count, known;
+  uint32_t *slots, *old; /* where in the room the known addresses begin, plus one */
+  size_t slot_count, known, steps;
 };
 
 static void put(struct page *page, struct room *room, const char *bytes, size_t length) {
@@ -94,7 +95,9 @@ static void tell(struct page *page, const char *kind, struct value key, struct v
   put_field(page, names, rel);
 }
 
-static size_t slot_for(const struct found *found, const char *address) {
+/* Anybody can make addresses that all want the same slot; a page full of them is given up. */
+static size_t slot_for(struct page *page, const char *address) {
+  struct found *found = page->found;
   uint64_t hash = 0, part;
   size_t left = strlen(address);
   const char *at = address;
@@ -107,21 +110,25 @@ static size_t slot_for(const struct found *found, const char *address) {
   for (size_t k = 0; k < left; k++) part = part << 8 | (unsigned char)at[k];
   hash = (hash ^ part) * UINT64_C(0x9E3779B97F4A7C15);
   size_t slot = (size_t)(hash ^ hash >> 32) & (found->slot_count - 1);
-  while (found->slots[slot] && strcmp(found->anchors.start + found->slots[slot] - 1, address) != 0)
+  while (found->slots[slot] && strcmp(found->anchors.start + found->slots[slot] - 1, address) != 0) {
     slot = (slot + 1) & (found->slot_count - 1);
+    if (++found->steps > MAX_STEPS * (found->known + FIRST_SLOTS)) give_up(page);
+  }
   return slot;
 }
 
 static void grow_slots(struct page *page, struct found *found) {
-  uint32_t *old = found->slots;
+  uint32_t *old = found->old = found->slots;
   size_t count = found->slot_count;
   uint32_t *grown = calloc(count ? count * 2 : FIRST_SLOTS, sizeof *grown);
+  found->slots = NULL;
   if (!grown) give_up(page);
   found->slots = grown;
   found->slot_count = count ? count * 2 : FIRST_SLOTS;
   for (size_t k = 0; k < count; k++)
-    if (old[k]) found->slots[slot_for(found, found->anchors.start + old[k] - 1)] = old[k];
+    if (old[k]) found->slots[slot_for(page, found->anchors.start + old[k] - 1)] = old[k];
   free(old);
+  found->old = NULL;
 }
 
 /* Puts the address of an anchor; 0 where it leads nowhere or is known. What is behind "#" leads to
@@ -137,7 +144,7 @@ static int put_address(struct page *page, struct value href) {
   room->at = *address && mark != address ? room->at : address;
   if (room->at == address) return 0;
   if (found->known * 2 >= found->slot_count) grow_slots(page, found);
-  size_t slot = slot_for(found, address);
+  size_t slot = slot_for(page, address);
   if (found->slots[slot]) {
     room->at = address;
     return 0;

@@ -8,6 +8,7 @@
 
 #define LONG_PHRASE 120 /* bytes; a longer one is cut */
 #define PHRASE_WORDS 8
+#define MAX_HASH_STEPS 16
 
 /* A set of hashes. Those that are in it from the beginning are never among the found. */
 struct hashes {
@@ -15,7 +16,8 @@ struct hashes {
   size_t size, held;
   uint32_t *found;
   size_t count, room;
-  int is_lost; /* no memory was left */
+  size_t steps;
+  int is_lost; /* no memory was left, or a text made for it has all in one slot */
 };
 
 static uint32_t crc_table[4][256];
@@ -47,26 +49,28 @@ static uint32_t crc_of(const unsigned char *at, size_t length) {
 }
 
 /* 1 where the hash was not in the set. */
-static int slot_taken(uint64_t *slots, size_t size, uint32_t hash) {
+static int slot_taken(uint64_t *slots, size_t size, uint32_t hash, size_t *steps) {
   size_t slot = (hash * 0x9E3779B1u) & (size - 1);
-  for (; slots[slot]; slot = (slot + 1) & (size - 1))
+  for (; slots[slot]; slot = (slot + 1) & (size - 1), ++*steps)
     if (slots[slot] == (uint64_t)hash + 1) return 0;
   slots[slot] = (uint64_t)hash + 1;
   return 1;
 }
 
 static int add_hash(struct hashes *set, uint32_t hash) {
+  if (set->is_lost) return 0;
   if (set->held * 2 >= set->size) {
     size_t size = set->size ? set->size * 2 : 1024;
     uint64_t *grown = calloc(size, sizeof *grown);
     if (!grown) return set->is_lost = 1, 0;
     for (size_t k = 0; k < set->size; k++)
-      if (set->slots[k]) slot_taken(grown, size, (uint32_t)(set->slots[k] - 1));
+      if (set->slots[k]) slot_taken(grown, size, (uint32_t)(set->slots[k] - 1), &set->steps);
     free(set->slots);
     set->slots = grown, set->size = size;
   }
-  int is_new = slot_taken(set->slots, set->size, hash);
+  int is_new = slot_taken(set->slots, set->size, hash, &set->steps);
   set->held += (size_t)is_new;
+  if (set->steps > MAX_HASH_STEPS * set->size) set->is_lost = 1;
   return is_new;
 }
 
@@ -131,10 +135,10 @@ static int by_size(const void *one, const void *other) {
 }
 
 /* The hashes of the phrases of a text that are not `left_out`: `most` at most, the smallest ones.
- * Gives their number, or -1 where memory ended. */
+ * Gives their number, or -1 where it did not come to an end. */
 long freki_phrases(const char *text, size_t length, const uint32_t *left_out, size_t count,
                    uint32_t *found, size_t most) {
-  struct hashes set = {NULL, 0, 0, NULL, 0, 0, 0};
+  struct hashes set = {NULL, 0, 0, NULL, 0, 0, 0, 0};
   char *copy = malloc(length + !length);
   if (!copy) return -1;
   memcpy(copy, text, length);

@@ -15,13 +15,13 @@ static int read_bytes(struct page *page, const char *bytes, size_t length, struc
   if (length >= UINT32_MAX / 4 || memchr(bytes, 0, length)) return 0;
   prepare_names();
   page_start(page, bytes, length, found, words);
-  if (setjmp(page->given_up)) {
-    free(found->slots);
-    return 0;
+  volatile int is_read = 0;
+  if (setjmp(page->given_up) == 0) {
+    read_page(page);
+    is_read = 1;
   }
-  read_page(page);
-  free(found->slots);
-  return 1;
+  free(found->slots), free(found->old);
+  return is_read;
 }
 
 /* Reads `length` bytes of UTF-8. Each room holds `size` bytes; `lengths` tells how many of each are

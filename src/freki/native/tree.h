@@ -215,6 +215,7 @@ static void reconstruct(struct page *page) {
 }
 
 static void end_other(struct page *page, const struct token *token) {
+  if (!page->count[token->tag]) return;
   for (int k = page->depth - 1; k >= 0; k--) {
     struct open *open = &page->open[k];
     if (open->tag == token->tag &&
