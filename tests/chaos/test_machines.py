@@ -60,12 +60,13 @@ class Network:
 
 
 class VirtualCable:
-    """A pair of network devices: one end here, one at the server."""
+    """A pair of network devices: one end here, one at the server. Others may have some, too."""
 
     def __init__(self, network: str, number: int, port: int) -> None:
         here, there = f"fk{os.getpid() % 100_000}h{number}", f"fk{os.getpid() % 100_000}t{number}"
-        self.host, self.port, self._here = f"10.213.{number}.2", port, here
-        self._address = f"10.213.{number}.1/24"
+        block = f"10.{20 + os.getpid() % 200}.{os.getpid() // 200 % 25 * 10 + number}"
+        self.host, self.port, self._here = f"{block}.2", port, here
+        self._address = f"{block}.1/24"
         _ip("link", "add", here, "type", "veth", "peer", "name", there, "netns", network)
         _ip("-n", network, "address", "add", f"{self.host}/24", "dev", there)
         _ip("-n", network, "link", "set", there, "up")
