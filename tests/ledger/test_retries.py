@@ -11,7 +11,7 @@ from freki.ledger.jobs.folder import Folder
 from freki.ledger.jobs.keys import ANYBODY, Key, Quotas
 from freki.ledger.jobs.orders import Accepted, Hook, Job, Order, Refusal, Result
 from freki.ledger.jobs.place import Desk, Place
-from freki.ledger.jobs.retries import MOST, reopen
+from freki.ledger.jobs.retries import MOST, Anew, reopen
 from freki.ledger.jobs.served import Served
 from freki.ledger.jobs.shift import LEASE, Shift
 from freki.ledger.read import Filter
@@ -19,6 +19,7 @@ from freki.messages import Reason
 
 TIMEOUTS = Filter(reason=Reason.timeout)
 ERRORS = Filter(status=(500, 599), origin="https://a.example")
+COOKIES: dict[str, object] = {"cookies": ["a=b"]}
 HOOK = Hook("https://a.example/", ("finished",), "a secret of 16")
 
 
@@ -39,7 +40,7 @@ def worker(desk: Desk) -> Shift:
 
 def begun(desk: Desk, worker: Shift, hook: Hook | None = None) -> Job:
     """A job in work."""
-    order = Order("crawl", "x", {}, ["http://a/"], {}, {"cookies": ["a=b"]}, hook)
+    order = Order("crawl", "x", {}, ["http://a/"], {}, COOKIES, hook)
     accepted = orders.accept(desk, order, ANYBODY, 10, 0.0, None)
     assert isinstance(accepted, Accepted)
     return taken(desk, worker)
@@ -64,7 +65,7 @@ def found(desk: Desk, job: Job) -> Job:
 
 
 def wish(desk: Desk, job: Job, wanted: Filter = TIMEOUTS, hook: Hook | None = None) -> Job:
-    answer = reopen(desk, job.id, wanted, ANYBODY, 10, 2.0, hook)
+    answer = reopen(desk, job.id, wanted, ANYBODY, 10, 2.0, Anew(hook, COOKIES))
     assert isinstance(answer, Job)
     return answer
 
@@ -161,17 +162,21 @@ def test_it_is_noted_which_secrets_went_and_one_can_be_given_anew(
 ) -> None:
     job = ended(desk, worker, HOOK)
     assert (job.secrets, job.hook, job.dropped) == (None, None, ["cookies", "webhook"])
+    refused = reopen(desk, job.id, TIMEOUTS, ANYBODY, 10, 2.0, Anew(HOOK))
+    assert isinstance(refused, Refusal)
+    assert (refused.reason, found(desk, job)) == ("secrets_dropped", job)
+    assert "its cookies were deleted" in refused.detail
     without = wish(desk, job)
-    assert (without.hook, without.dropped) == (None, ["cookies", "webhook"])
+    assert (without.hook, without.secrets, without.dropped) == (None, COOKIES, ["webhook"])
     anew = wish(desk, job, ERRORS, HOOK)
-    assert (anew.hook, anew.dropped) == (HOOK, ["cookies"])
+    assert (anew.hook, anew.dropped) == (HOOK, [])
 
 
 def test_it_is_counted_like_a_new_job(desk: Desk, worker: Shift) -> None:
     job = ended(desk, worker)
     poor = Key(ANYBODY.id, "poor", ("submit",), Quotas(queued=0), 0.0)
     for caller, most, reason in ((poor, 10, "quota_queued"), (ANYBODY, 0, "queue_full")):
-        refused = reopen(desk, job.id, TIMEOUTS, caller, most, 2.0)
+        refused = reopen(desk, job.id, TIMEOUTS, caller, most, 2.0, Anew(None, COOKIES))
         assert isinstance(refused, Refusal)
         assert refused.reason == reason
     assert found(desk, job) == job
@@ -181,7 +186,9 @@ def test_wishes_have_a_bound(desk: Desk, worker: Shift) -> None:
     job = ended(desk, worker)
     for number in range(MOST):
         wish(desk, job, Filter(message=str(number)))
-    assert isinstance(reopen(desk, job.id, TIMEOUTS, ANYBODY, 10, 2.0), Refusal)
+    assert isinstance(
+        reopen(desk, job.id, TIMEOUTS, ANYBODY, 10, 2.0, Anew(None, COOKIES)), Refusal
+    )
     assert len(retries.wished(desk, job.id)) == MOST
 
 

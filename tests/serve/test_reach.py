@@ -54,6 +54,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "/screenshots": {"start_url": PUBLIC, "number_of_links": 0},
     "/fetch": {},
     "/crawls/{id}/retry": {"reason": "dns"},
+    "/screenshots/{task_id}/retry": {},
 }
 
 
@@ -73,12 +74,12 @@ def test_no_field_that_carries_a_url_leads_inside(api: Api) -> None:
                 asked = {**NEEDED[path], **filled(place, url)}
                 if path == "/fetch":
                     asked.pop("secret", None)
-                answer = client.post(path.format(id=id_), json=asked)
+                answer = client.post(path.format(id=id_, task_id=id_), json=asked)
                 assert (answer.status_code, answer.json()["reason"]) == (403, "blocked_address"), (
                     path, place, answer.text,
                 )  # fmt: skip
                 tried += 1
-    assert tried == len(PRIVATE) * 6  # urls, start_url, url, and three webhooks
+    assert tried == len(PRIVATE) * 7  # urls, start_url, url, and four webhooks
 
 
 def test_a_name_that_leads_inside_is_refused_when_it_is_connected_to(tmp_path: Any) -> None:

@@ -220,7 +220,7 @@ def test_who_dies_between_deed_and_note_leaves_nothing_to_be_done_twice(
         assert crawl is not None
         assert job is not None
         assert retry(db, crawl.id, retries.wished(desk, id_)[0]) == 3
-        put_back(Errand(job, desk, terms), db)  # as whoever goes on after the death does
+        put_back(Errand(job, desk, terms), db, retry)  # as whoever goes on after the death does
         assert retries.wished(desk, id_) == []
         status = read.status(db, crawl.id)
         assert (status.waiting, status.failed) == (3, 3)

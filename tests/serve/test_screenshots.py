@@ -238,6 +238,59 @@ def test_with_cookies_or_headers_nothing_is_shared_and_nothing_stays(
     assert kept == []
 
 
+def again(client: httpx.Client, id_: str, **asked: Any) -> httpx.Response:
+    return client.post(f"/screenshots/{id_}/retry", json=asked)
+
+
+def test_what_could_not_be_seen_is_looked_at_again(
+    client: httpx.Client, browser: FakeBrowser
+) -> None:
+    site(browser, LINKS[:3], failing=(LINKS[1],))
+    id_ = ask(client, 3)
+    first = ended(client, id_)
+    assert (first["captured"], first["requested"]) == (3, 4)
+    seen = len(browser.asked)
+    site(browser, LINKS[:3])
+    assert again(client, id_, reason="dns").json()["reason"] == "nothing_to_retry"
+    assert again(client, id_, reason="timeout").json()["status"] == "queued"
+    until(lambda: read(client, id_)["captured"] == 4)
+    assert [shot.url for shot in browser.asked[seen:]] == [LINKS[1]]
+    assert again(client, id_).json()["reason"] == "nothing_to_retry"  # none is missing any more
+    assert again(client, "scr_" + "0" * 32).status_code == 404
+
+
+def test_a_first_page_that_is_well_again_is_seen_with_what_it_links_to(
+    client: httpx.Client, browser: FakeBrowser
+) -> None:
+    browser.fail(START, Reason.timeout)
+    id_ = ask(client, 1)
+    assert ended(client, id_)["status"] == "failed"
+    site(browser, LINKS[:1])
+    assert again(client, id_).status_code == 200
+    until(lambda: read(client, id_)["status"] == "done")
+    assert urls(read(client, id_)) == [START, LINKS[0]]
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [{"headers": {"Authorization": "s3cret"}}, {"cookies": [{"name": "sid", "value": "s3cret"}]}],
+)
+def test_nothing_is_looked_at_again_without_the_secrets_it_was_begun_with(
+    client: httpx.Client, browser: FakeBrowser, secret: dict[str, Any]
+) -> None:
+    browser.fail(START, Reason.timeout)
+    id_ = ask(client, **secret)
+    assert ended(client, id_)["dropped"] == list(secret)
+    refused = again(client, id_)
+    assert (refused.status_code, refused.json()["reason"]) == (409, "secrets_dropped")
+    assert f"its {next(iter(secret))} were deleted" in refused.json()["detail"]
+    site(browser, [])
+    assert "s3cret" not in again(client, id_, **secret).text
+    until(lambda: read(client, id_)["status"] == "done")
+    assert browser.asked[-1].private
+    assert read(client, id_)["dropped"] == list(secret)
+
+
 def test_who_shares_goes_on_when_the_first_one_takes_it_back(
     client: httpx.Client, browser: FakeBrowser
 ) -> None:

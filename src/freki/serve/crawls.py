@@ -10,6 +10,7 @@ from starlette.responses import Response
 from freki.ledger.crawls import default_name
 from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Job, Order, Repeat
+from freki.ledger.jobs.retries import Anew
 from freki.serve.answers import (
     CrawlAnswer,
     CrawlList,
@@ -57,8 +58,8 @@ TAKING = documented(
     "idempotency_mismatch", "quota_pages", "quota_queued", "quota_day", "queue_full", "slow_body",
 )  # fmt: skip
 RETRYING = documented(
-    "bad_json", "not_found", "slow_body", "nothing_to_retry", "too_large", "not_json", "invalid",
-    "bad_url", "blocked_address", "quota_queued", "quota_day", "queue_full",
+    "bad_json", "not_found", "slow_body", "nothing_to_retry", "secrets_dropped", "too_large",
+    "not_json", "invalid", "bad_url", "blocked_address", "quota_queued", "quota_day", "queue_full",
 )  # fmt: skip
 MISSING = documented("not_found", "invalid")
 GOING = documented("not_found", "has_ended")
@@ -129,7 +130,8 @@ def retry_a_class(
     hook = hook_of(asked.webhook)
     if hook is not None:
         refuse_private([hook.url], office.terms)
-    job, urls = office.retry(office.job(caller, id, "crawl"), class_of(asked), caller, hook)
+    job = office.job(caller, id, "crawl")
+    job, urls = office.retry(job, class_of(asked), caller, Anew(hook))
     return json(RetryAnswer(urls, crawl_answer(job, office.terms.public_url)))
 
 

@@ -42,6 +42,10 @@ CONNECTIONS = 64
 HELD_SECONDS = 2.0
 
 
+# Makes what ended so wait again in a store.
+PutBack = Callable[[Database, int, read.Filter], object]
+
+
 class Errand:
     """A job while it is worked on. Who has it may be asked to stop."""
 
@@ -84,7 +88,7 @@ async def crawl(browsers: Browsers, errand: Errand) -> Result:
     path = place.store_of(job.crawl)
     with closing(await asyncio.to_thread(open_store, path)) as db:
         try:
-            await asyncio.to_thread(put_back, errand, db)
+            await asyncio.to_thread(put_back, errand, db, retry)
             begun = begun_crawl(db, job, settings, errand.desk.now())
         except CrawlRunning:
             return Result("queued", due=errand.desk.now() + HELD_SECONDS)
@@ -109,7 +113,7 @@ async def crawl(browsers: Browsers, errand: Errand) -> Result:
     return concluded(progress, limited=ending is Ending.limited)
 
 
-def put_back(errand: Errand, db: Database) -> None:
+def put_back(errand: Errand, db: Database, put: PutBack) -> None:
     """What was asked to be tried again waits again, and only then is the wish forgotten.
 
     Who dies in between leaves it to the next one, who finds nothing more to put back.
@@ -119,7 +123,7 @@ def put_back(errand: Errand, db: Database) -> None:
     while known is not None and (wanted := retries.wished(desk, job.id)):
         crawls.refuse_if_running(db, known)
         for each in wanted:
-            retry(db, known.id, each)
+            put(db, known.id, each)
         retries.carried_out(desk, job.id, wanted)
 
 

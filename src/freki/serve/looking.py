@@ -18,13 +18,15 @@ from freki.errors import CrawlRunning
 from freki.extract.page import extract
 from freki.ledger import captures, crawls
 from freki.ledger.crawls import Crawl
+from freki.ledger.database import Database
 from freki.ledger.jobs import shift
 from freki.ledger.jobs.orders import Job, Result
+from freki.ledger.read import Filter
 from freki.ledger.store import open_store
 from freki.messages import Response, Via
 from freki.pictures import Rendering, Shot, Unrendered
 from freki.serve.browsers import Browsers
-from freki.serve.errands import Errand, begun_crawl
+from freki.serve.errands import Errand, begun_crawl, put_back
 from freki.url import hostname, key, registrable_domain
 
 # Pages of one job that are looked at side by side.
@@ -186,6 +188,7 @@ async def screenshots(browsers: Browsers, errand: Errand) -> Result:
     # A picture that was told of is on disk: it costs far less than to have taken it.
     with closing(await asyncio.to_thread(open_store, path, durability="power")) as db:
         try:
+            await asyncio.to_thread(put_back, errand, db, look_again)
             crawl = begun_crawl(db, job, config.settings(), errand.desk.now())
         except CrawlRunning:
             return Result("queued", due=errand.desk.now() + 1.0)
@@ -194,6 +197,14 @@ async def screenshots(browsers: Browsers, errand: Errand) -> Result:
         status = "finished" if result.state in ("done", "failed") else "interrupted"
         crawls.end(db, crawl, status, errand.desk.now(), time.monotonic() - started)
     return result
+
+
+def look_again(db: Database, crawl: int, wanted: Filter) -> int:
+    """Forget that there was no picture; answers with of how many pages."""
+    failed = captures.Wanted(crawl=crawl, reason=wanted.reason, failed=True)
+    numbers = captures.numbers(db, failed)
+    captures.drop(db, *numbers)
+    return len(numbers)
 
 
 def _shot(job: Job, plan: Plan, url: str, *, html: bool) -> Shot:

@@ -13,14 +13,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from freki.errors import StoreError
-from freki.ledger import crawls, read
+from freki.ledger import captures, crawls, read
 from freki.ledger import retry as retrying
 from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.jobs import events, keys, orders, retries, shift
 from freki.ledger.jobs.events import Event
 from freki.ledger.jobs.keys import Key
-from freki.ledger.jobs.orders import Accepted, Hook, Job, Kind, Order, Refusal, Repeat
+from freki.ledger.jobs.orders import Accepted, Job, Kind, Order, Refusal, Repeat
+from freki.ledger.jobs.retries import NOTHING, Anew
 from freki.ledger.jobs.shift import Colleague
 from freki.serve.problems import Problem
 from freki.serve.searching import READ_FOR, Searching
@@ -149,15 +150,15 @@ class Office:
         return _still_going(orders.change(self._desk, job.id, settings, request), job)
 
     def retry(
-        self, job: Job, wanted: read.Filter, caller: Key, hook: Hook | None = None
+        self, job: Job, wanted: read.Filter, caller: Key, anew: Anew = NOTHING
     ) -> tuple[Job, int]:
         """Have URLs that ended tried again, with how many there are; one that has ended goes on."""
         with self.results(job) as found:
-            count = retrying.count(found.db, found.crawl.id, wanted) if found else 0
+            count = _to_retry(job, found, wanted) if found else 0
         if not count:
             raise Problem("nothing_to_retry", "no URL of this crawl has ended so")
         most = self.terms.max_queued
-        answer = retries.reopen(self._desk, job.id, wanted, caller, most, self._desk.now(), hook)
+        answer = retries.reopen(self._desk, job.id, wanted, caller, most, self._desk.now(), anew)
         if isinstance(answer, Refusal):
             raise Problem(answer.reason, answer.detail, retry_after=answer.retry_after)
         if answer is None or answer.is_abandoned:
@@ -241,6 +242,16 @@ class Office:
 
     def counters(self) -> dict[tuple[str, str], float]:
         return shift.counters(self._desk)
+
+
+def _to_retry(job: Job, found: Results, wanted: read.Filter) -> int:
+    """How many URLs would be tried again; for pictures, as long as there are too few."""
+    if job.kind != "screenshots":
+        return retrying.count(found.db, found.crawl.id, wanted)
+    if job.progress.get("captured") == job.progress.get("requested"):
+        return 0
+    failed = captures.Wanted(crawl=found.crawl.id, reason=wanted.reason, failed=True)
+    return len(captures.numbers(found.db, failed))
 
 
 def page_of(results: Results, id_: int, *, with_links: bool = False) -> read.PageLine | None:

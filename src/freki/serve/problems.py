@@ -22,6 +22,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "slow_body": (408, "The body did not arrive in time"),
     "has_ended": (409, "It has ended"),
     "nothing_to_retry": (409, "No URL has ended so"),
+    "secrets_dropped": (409, "Its secrets were deleted when it ended"),
     "not_ready": (409, "It is not there yet"),
     "too_large": (413, "The body is too large"),
     "not_json": (415, "The body must be JSON"),

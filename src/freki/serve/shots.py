@@ -9,15 +9,19 @@ from starlette.responses import Response
 from freki.ledger import captures
 from freki.ledger.captures import CaptureLine, RenderingLine
 from freki.ledger.jobs.orders import Job
+from freki.ledger.jobs.retries import Anew
+from freki.ledger.read import Filter
+from freki.messages import Reason
 from freki.serve.answers import date, json, list_of, part
 from freki.serve.callers import Books, Reader, Submitter
-from freki.serve.crawls import GOING, MISSING, TAKING, IdempotencyKey, repeat_of
+from freki.serve.crawls import GOING, MISSING, RETRYING, TAKING, IdempotencyKey, repeat_of
+from freki.serve.gate import refuse_private
 from freki.serve.office import Office, Results
 from freki.serve.problems import documented
-from freki.serve.requests import JobListing
+from freki.serve.requests import JobListing, hook_of
 from freki.serve.results import image
 from freki.serve.shapes import model_of
-from freki.serve.wishes import ScreenshotRequest, screenshot_order
+from freki.serve.wishes import LookAgain, ScreenshotRequest, screenshot_order, secrets_of
 
 routes = APIRouter(prefix="/screenshots", tags=["screenshots"])
 
@@ -96,6 +100,7 @@ class ScreenshotTask(Struct, frozen=True):
     created_at: str
     started_at: str | None
     ended_at: str | None
+    dropped: list[str]  # secrets that went when it ended
     screenshots: list[Screenshot]
 
 
@@ -149,6 +154,21 @@ def cancel_screenshots(task_id: str, office: Books, caller: Submitter) -> Respon
     return json(task(job, office))
 
 
+@routes.post("/{task_id}/retry", responses={200: A_TASK, **RETRYING})
+def retry_screenshots(task_id: str, asked: LookAgain, office: Books, caller: Submitter) -> Response:
+    """Look again at pages of which there is no picture, where fewer are there than were asked for.
+
+    Headers and cookies were deleted when it ended, and have to be given again.
+    """
+    hook = hook_of(asked.webhook)
+    if hook is not None:
+        refuse_private([hook.url], office.terms)
+    job = office.job(caller, task_id, "screenshots")
+    wanted = Filter(reason=Reason[asked.reason] if asked.reason else None)
+    job, _ = office.retry(job, wanted, caller, Anew(hook, secrets_of(asked)))
+    return json(task(job, office))
+
+
 @routes.delete("/{task_id}", status_code=204, responses=MISSING)
 def delete_screenshots(task_id: str, office: Books, caller: Submitter) -> Response:
     """Delete it with its pictures."""
@@ -194,6 +214,7 @@ def _task(job: Job, office: Office, shots: list[Screenshot]) -> ScreenshotTask:
         created_at=date(job.created_at) or "",
         started_at=date(job.started_at),
         ended_at=date(job.ended_at),
+        dropped=job.dropped,
         screenshots=shots,
     )
 

@@ -11,7 +11,7 @@ from freki.ledger.jobs.orders import Order
 from freki.pictures import OF_THE_CONNECTION
 from freki.serve.gate import refuse_private
 from freki.serve.problems import Problem
-from freki.serve.requests import Name, Url, Webhook, hook_of, seeds_of, shown
+from freki.serve.requests import Name, ReasonName, Url, Webhook, hook_of, seeds_of, shown
 from freki.serve.shapes import AS_WHOLE, Strict
 from freki.serve.terms import Terms
 from freki.url import hostname
@@ -37,6 +37,10 @@ class Cookie(Strict):
     value: CookieValue
     domain: Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9.-]*$")] = ""
     path: Annotated[str, Field(max_length=500, pattern=r"^/[\x21-\x3a\x3c-\x7e]*$")] = "/"
+
+
+Headers = Annotated[dict[HeaderName, HeaderValue], Field(max_length=50)] | None
+Cookies = Annotated[list[Cookie], Field(max_length=50)] | None
 
 
 class Viewport(Strict):
@@ -66,8 +70,8 @@ class Looks(Strict):
     block_ads: bool = False
     locale: Word | None = None
     timezone: Word | None = None
-    headers: Annotated[dict[HeaderName, HeaderValue], Field(max_length=50)] | None = None
-    cookies: Annotated[list[Cookie], Field(max_length=50)] | None = None
+    headers: Headers = None
+    cookies: Cookies = None
 
 
 class ScreenshotRequest(Looks):
@@ -87,6 +91,17 @@ class ScreenshotRequest(Looks):
     ] = None
     ignore_robots: bool = False
     name: Name | None = None
+    webhook: Webhook | None = None
+
+
+class LookAgain(Strict):
+    """Which pages of a task, and what it was begun with that nobody has any more."""
+
+    reason: Annotated[
+        ReasonName | None, Field(description="why there is no picture; any without it")
+    ] = None
+    headers: Headers = None
+    cookies: Cookies = None
     webhook: Webhook | None = None
 
 
@@ -151,7 +166,7 @@ def likeness(start: str, plan: dict[str, Any]) -> bytes:
     return sha256(msgspec.json.encode([start, plan], order="sorted")).digest()
 
 
-def secrets_of(asked: Looks) -> dict[str, Any] | None:
+def secrets_of(asked: Looks | LookAgain) -> dict[str, Any] | None:
     """What is dropped when the job has ended, and never shown again."""
     secrets: dict[str, Any] = {}
     if asked.headers:

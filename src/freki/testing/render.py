@@ -54,7 +54,8 @@ class FakeBrowser:
         return f"<FakeBrowser {len(self._pages)} pages, asked {len(self.asked)} times>"
 
     def page(self, url: str, page: FakePage | None = None, **fields: object) -> None:
-        """A page that can be seen; the fields are those of `FakePage`."""
+        """A page that can be seen from now on; the fields are those of `FakePage`."""
+        self._failures.pop(url, None)
         self._pages[url] = page or FakePage(**fields)  # type: ignore[arg-type]
 
     def fail(self, url: str, reason: Reason) -> None:

@@ -77,6 +77,7 @@ UPDATE job SET wish = 'cancel', again = NULL WHERE id = ? AND state = 'running';
 -- One in work is begun anew, unless it shall rest; one that rests goes on resting.
 -- name: job_again
 UPDATE job SET again = :again, dropped = :dropped, hook = coalesce(:hook, hook),
+    secrets = coalesce(:secrets, secrets),
     wish = CASE WHEN state = 'running' AND coalesce(wish, '') <> 'pause' THEN 'reload' ELSE wish END
 WHERE id = :id;
 
