@@ -4,7 +4,7 @@ A byte that changes makes a number a text, and a date one in a thousand years. R
 is done next are held against what may stand there; else the error is that of a damaged store.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -16,18 +16,72 @@ from freki.ledger.alive import surely_dead
 SILENCE = 60.0
 
 _Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-Session = tuple[int, float, str, str]
 
-# As the statements ask for them: `sessions`, `hosts_due`, `urls_due`, `url_find`, `url_standing`.
+
+class Session(NamedTuple):
+    """A row of `sessions`."""
+
+    id: int
+    until: float
+    machine: str
+    process: str
+
+
+class Host(NamedTuple):
+    """A row of `hosts_due`."""
+
+    id: int
+    origin: str
+    next_at: float
+    delay: float | None
+    failures: _Number
+    pages: _Number
+    robots: bytes | None
+    robots_at: float | None
+    robots_status: _Number | None
+    robots_tries: _Number | None
+
+
+class Url(NamedTuple):
+    """A row of `urls_due`."""
+
+    print: int
+    id: int
+    path: str
+    depth: _Number
+    attempts: _Number
+    hops: _Number
+    via: _Number
+    request: bytes | None
+
+
+class Known(NamedTuple):
+    """A row of `url_find`."""
+
+    id: int
+    path: str
+    state: int
+    reason: int | None
+    depth: _Number
+
+
+class Standing(NamedTuple):
+    """A row of `url_standing`."""
+
+    state: int
+    reason: int | None
+    depth: _Number
+
+
+class Date(NamedTuple):
+    """A row of one date."""
+
+    date: float | None
+
+
+# Named tuples, because msgspec looks at those once; a plain one costs ten times as much.
 SESSIONS: Final = list[Session]
-HOST: Final = tuple[
-    int, str, float, float | None, _Number, _Number,
-    bytes | None, float | None, _Number | None, _Number | None,
-]  # fmt: skip
-URLS: Final = list[tuple[int, int, str, _Number, _Number, _Number, _Number, bytes | None]]
-KNOWN: Final = tuple[int, str, int, int | None, _Number]
-STANDING: Final = tuple[int, int | None, _Number]
-DATE: Final = float | None
+URLS: Final = list[Url]
 
 
 def believed(found: Any, kind: Any) -> Any:

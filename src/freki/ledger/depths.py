@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from freki.ledger.belief import STANDING, believed
+from freki.ledger.belief import Standing, believed
 from freki.ledger.database import Database
 from freki.ledger.discover import Sieve
 from freki.ledger.rows import unpack_links
@@ -37,7 +37,7 @@ class Depths:
             if outcome.visit is not None:
                 url = outcome.claim.id
                 row = self._db.execute(SQL["url_standing"], (url,)).fetchone()
-                _, _, depth = believed(row, STANDING)
+                _, _, depth = believed(row, Standing)
                 if depth < outcome.claim.depth:
                     nearer.append((url, depth))
         return nearer

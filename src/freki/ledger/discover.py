@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from rbloom import Bloom
 
 from freki.errors import StoreDamaged
-from freki.ledger.belief import KNOWN, believed
+from freki.ledger import belief
 from freki.ledger.database import Database, Row
 from freki.ledger.store import ADVICE
 from freki.messages import Discovery, State
@@ -142,8 +142,11 @@ class Sieve:
 
     def _row(self, host: int | None, print_: int) -> Row | None:
         """The row of a fingerprint: id, path, state, reason and depth."""
-        row = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
-        return None if row is None else believed(row, KNOWN)
+        row: Row | None = self._db.execute(self._sql["url_find"], (host, print_)).fetchone()
+        # Every link comes by here, so no more is asked of the row than what is reckoned with.
+        if row is not None and not isinstance(row[4], int):
+            belief.believed(row, belief.Known)
+        return row
 
     def _row_to_change(self, host: int | None, print_: int) -> Row | None:
         """The same, and nobody else changes it until our transaction ends."""

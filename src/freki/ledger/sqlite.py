@@ -14,7 +14,7 @@ from msgspec import json
 
 from freki.errors import LeaseLost, StoreDamaged
 from freki.ledger.alive import this_machine, this_process
-from freki.ledger.belief import DATE, HOST, SESSIONS, STANDING, URLS, Heard, believed
+from freki.ledger.belief import SESSIONS, URLS, Date, Heard, Host, Standing, believed
 from freki.ledger.blobs import blobs_of
 from freki.ledger.database import Database
 from freki.ledger.depths import Depths, Nearer, Tally
@@ -72,7 +72,7 @@ class SqliteLedger(Depths):
     def join(self, now: float) -> Session:
         with self._writing():
             here = (self._crawl, self._terms.lease)
-            last = believed(self._db.execute(SQL["last_date"], here).fetchone()[0], DATE)
+            (last,) = believed(self._db.execute(SQL["last_date"], here).fetchone(), Date)
             self._reap(now)
             if last is not None and last > now:
                 self._turn_back(last - now)
@@ -202,7 +202,7 @@ class SqliteLedger(Depths):
     def _next_due(self, now: float, left_out: str) -> float | None:
         """When the first host may be asked that has something to ask for."""
         row = self._db.execute(SQL["next_due"], (self._crawl, left_out)).fetchone()
-        return self._believable(believed(row[0], DATE), now)
+        return self._believable(believed(row, Date).date, now)
 
     def _believable(self, date: float | None, now: float) -> float | None:
         """The first date of all hosts; all are now where nobody sets one so far away."""
@@ -220,7 +220,7 @@ class SqliteLedger(Depths):
 
     def _take(self, session: Session, now: float, host: HostRow, room: float) -> HostWork:
         """Lease the next URLs of a host; one that has none due is let go until it has."""
-        id_, origin, next_at, delay, failures, pages, *robots = believed(host, HOST)
+        id_, origin, next_at, delay, failures, pages, *robots = believed(host, Host)
         quota = int(max(0, min(room, self._terms.per_host, self._budget(id_, pages))))
         rows = self._db.execute(SQL["urls_due"], (id_, now, quota)).fetchall()
         urls = self._sieve.verified(origin, id_, believed(rows, URLS), self._store)
@@ -245,7 +245,7 @@ class SqliteLedger(Depths):
 
     def _first_due(self, host: int) -> float:
         row = self._db.execute(SQL["first_due"], (host,)).fetchone()
-        date: float | None = believed(row[0], DATE)
+        date: float | None = believed(row, Date).date
         if date is None:  # it was said to have URLs, and has none
             self._db.execute(SQL["host_empty"], (host,))
         return date or 0.0
@@ -360,7 +360,7 @@ class SqliteLedger(Depths):
         """
         found = url.found
         row = self._db.execute(SQL["url_standing"], (url.id,)).fetchone()
-        state, reason, depth = believed(row, STANDING)
+        state, reason, depth = believed(row, Standing)
         if found.request is not None and state in (State.waiting, State.refused):
             self._db.execute(SQL["request_of"], (url.id, pack_request(found.request)))
         if state == State.refused:
