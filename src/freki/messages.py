@@ -166,6 +166,10 @@ class Request(Struct, frozen=True, gc=False, array_like=True):
     mark: str = ""  # tells it from other requests to the same address
 
 
+# The mark of a request to a URL that was redirected, and to which a redirect came back.
+BACK = "back"
+
+
 class Claim(Struct, frozen=True, gc=False):
     """A URL that was leased to us, and what the ledger knows of it."""
 

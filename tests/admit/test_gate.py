@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from freki import config
 from freki.admit.gate import (
-    BACK,
     LOOKS_BEFORE_PROBE,
     MAX_NESTED_SITEMAPS,
     PROBE,
@@ -19,7 +18,7 @@ from freki.admit.gate import (
 )
 from freki.admit.scope import Scope
 from freki.admit.traps import Traps
-from freki.messages import Claim, Discovery, Link, Page, Reason, Request, Response, Via
+from freki.messages import BACK, Claim, Discovery, Link, Page, Reason, Request, Response, Via
 
 A = "http://a/"
 

@@ -119,6 +119,15 @@ def test_a_start_url_that_gives_no_page_is_told(
     assert again.code == 7
 
 
+def test_a_circle_that_ends_with_a_cookie_is_none(store: Path) -> None:
+    answers = iter([answer(302, location="/check"), page()])
+    check = answer(302, location="/", set_cookie="seen=1")
+    with background(scripted({"/": lambda: next(answers), "/check": check})) as site:
+        run = crawl(store, f"{site.url}/")
+    assert run.code == 0
+    assert "redirects in a circle" not in run.out
+
+
 def test_a_redirect_without_a_usable_target_is_told(odd: Scripted, store: Path) -> None:
     run = crawl(store, f"{odd.url}/nowhere")
     assert run.code == 7

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from freki.admit.rounds import Rounds
 from freki.admit.scope import STAGGER, Scope
 from freki.admit.traps import Traps
-from freki.messages import Asked, Claim, Discovery, Link, Page, Reason, Request, Response, Via
+from freki.messages import BACK, Asked, Claim, Discovery, Link, Page, Reason, Request, Response, Via
 from freki.url import split
 
 # URLs judged lately, with the depth they were judged at. Navigation repeats on every page:
@@ -31,9 +31,6 @@ _NO_STEP = (Via.redirect, Via.sitemap_file)
 
 # How the path of a probe begins; it tells whoever reads a server's log what was asked, and why.
 PROBE = "/freki-asks-for-what-is-not-there-"
-
-# The mark of a request to a URL that was redirected, and to which a redirect came back.
-BACK = "back"
 
 # Sitemaps of sitemaps of sitemaps: sitemaps.org allows one level, sites have two.
 MAX_NESTED_SITEMAPS = 4

@@ -14,7 +14,7 @@ from freki.ledger import read
 from freki.ledger.crawls import Crawl
 from freki.ledger.database import Database
 from freki.ledger.place import Place
-from freki.messages import MEANINGS, Via
+from freki.messages import BACK, MEANINGS, Via
 from freki.url import join, split
 
 # Start URLs that the summary looks at: a file of seeds may hold a million.
@@ -93,7 +93,8 @@ def _is_circle(line: read.UrlLine | None, starts: Sequence[read.UrlLine]) -> boo
     seen: set[str] = set()
     while line is not None and line.reason == "redirect" and line.url not in seen:
         seen.add(line.url)
-        line = known.get(join(line.url, line.detail or "") or "")
+        target = join(line.url, line.detail or "") or ""
+        line = known.get(f"{target}#{BACK}") or known.get(target)
     return line is not None and line.url in seen
 
 

@@ -27,7 +27,7 @@ SLOW_SECONDS = 20
 
 # How long libcurl knows an address; `names.py` knows it longer, and tells it with every request.
 # It looks through all that it knows for each new connection: of thousands of hosts in a minute,
-# that is a third of what a request costs.
+# that is a quarter of what a request costs.
 DNS_SECONDS = 5
 
 # What sitemaps.org allows a sitemap to have.
