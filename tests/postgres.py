@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 
@@ -97,6 +98,11 @@ class PostgresServer:
     def address(self, database: str, *, password: str | None = PASSWORD) -> Address:
         secret = "" if password is None else ":" + password.replace("@", "%40").replace("/", "%2F")
         return Address(f"postgresql://{USER}{secret}@{self.host}:{self.port}/{database}")
+
+
+def written(address: Address) -> str:
+    """An address as people write it, password and all."""
+    return str(address).replace(f"{USER}@", f"{USER}:{quote(PASSWORD, safe='')}@", 1)
 
 
 @contextmanager

@@ -13,7 +13,9 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
+from msgspec import structs
 from tests.background import background
+from tests.postgres import written
 from tests.serve.conftest import web
 from tests.serve.failing import SITE, begin
 from tests.serve.test_crawls import until
@@ -21,6 +23,7 @@ from tests.serve.test_crawls import until
 from freki import config
 from freki.ledger import crawls, order, texts
 from freki.ledger.opened import ledger_of
+from freki.ledger.place import Place
 from freki.ledger.store import open_store
 from freki.ledger.terms import Terms as LedgerTerms
 from freki.messages import (
@@ -42,7 +45,7 @@ from freki.serve.views import tables
 COUNT = 36
 
 
-def fill(store: Path, name: str, count: int = COUNT) -> None:
+def fill(store: Place, name: str, count: int = COUNT) -> None:
     """A crawl of pages that have little in common."""
     dice = Random(5)
     with closing(open_store(store)) as db:
@@ -75,15 +78,16 @@ def _ended(claim: Claim, number: int, dice: Random) -> Outcome:
     return Outcome(claim, State.done, reason, f"status {status}", visit=visit, at=2.0)
 
 
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, str]]:
-    data = tmp_path_factory.mktemp("lists") / "data"
-    with (
-        background(web(Terms(data=data, quiet=True))) as url,
-        httpx.Client(base_url=url, timeout=30) as client,
-    ):
+@pytest.fixture(scope="module", params=["folder", pytest.param("server", marks=pytest.mark.system)])
+def crawl(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[httpx.Client, str]]:
+    terms = Terms(data=tmp_path_factory.mktemp("lists") / "data", quiet=True)
+    if request.param == "server":
+        terms = structs.replace(terms, store=written(request.getfixturevalue("postgres").schema()))
+    with background(web(terms)) as url, httpx.Client(base_url=url, timeout=30) as client:
         id_ = begin(client)
-        fill(data / "crawls" / f"{id_}.db", id_)
+        fill(terms.place.store_of(id_), id_)
         yield client, id_
 
 
