@@ -97,6 +97,10 @@ def test_a_text_without_marks_is_cut_by_words() -> None:
     assert len(phrases(one) - phrases(other)) == 1
 
 
+def test_a_single_word_of_any_length_is_a_phrase() -> None:
+    assert len(phrases("ä" * 100)) == len(phrases("ä" * 100, None)) == 1
+
+
 def test_a_page_that_quotes_its_url_says_no_more_for_it() -> None:
     quoting = "We looked for {}.\nThere is no {} here"
     one, other = (said(quoting.format(path, path), path) for path in ("/lost/lamp", "/old"))

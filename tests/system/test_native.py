@@ -7,7 +7,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scripts import native
 from tests.markup import Markup
@@ -73,6 +73,7 @@ def test_markup_of_any_kind_says_what_its_tree_says(library: Native) -> None:
 
 
 @given(st.text(), st.integers(1, 60))
+@example("ä" * 100, 1)
 def test_a_text_has_the_same_phrases_and_print(library: Native, text: str, times: int) -> None:
     longer = " ".join(f"{text} {chr(97 + number % 26) * number}" for number in range(times))
     found = phrases(longer, library)

@@ -87,11 +87,11 @@ def phrases(text: str, library: Native | None = native.HERE) -> frozenset[int]:
     distinct = set(map(bytes.strip, pieces))
     distinct.discard(b"")
     for phrase in [phrase for phrase in distinct if len(phrase) > LONG_PHRASE]:
+        distinct.discard(phrase)
         words = phrase.split()
         distinct.update(
             b" ".join(words[start : start + _WORDS]) for start in range(0, len(words), _WORDS)
         )
-        distinct.discard(phrase)
     hashes = set(map(crc32, distinct)).difference(_DATES)
     return frozenset(hashes if len(hashes) <= MAX_PHRASES else sorted(hashes)[:MAX_PHRASES])
 
