@@ -120,9 +120,7 @@ def test_a_name_is_a_digest_and_nothing_else(beside: Database) -> None:
     assert all(len(bytes.fromhex(name)) == 32 for name in names(beside))
 
 
-def test_what_is_lost_or_changed_is_found_and_fetched_again(
-    beside: Database, elsewhere: str
-) -> None:
+def test_what_is_lost_or_changed_is_found_and_fetched_again(beside: Database, place: Place) -> None:
     kept = blobs_of(beside)
     assert kept is not None
     first, last = map(bytes.fromhex, names(beside))
@@ -135,6 +133,11 @@ def test_what_is_lost_or_changed_is_found_and_fetched_again(
     assert is_sound
     assert len(mended) == 2
     assert beside.execute("SELECT count(*) FROM url WHERE state = 0").fetchone() == (3,)
+    assert names(beside) == []  # or what is fetched again would be taken for kept
+    crawled(place)
+    assert not list(findings(beside))
+    bodies = [line.body for line in read.arrivals(beside, 2, 0, -1, bodies=True, every=True)]
+    assert sorted(filter(None, bodies)) == sorted([ONE, OTHER, ONE])
 
 
 def test_what_no_row_names_is_swept_when_it_is_old(

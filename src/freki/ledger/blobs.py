@@ -102,10 +102,19 @@ class Shelf:
             )
         return found
 
-    def find(self, kind: Kind, digest: bytes) -> bytes | None:
-        """A blob, or None where there is none."""
+    def find(self, kind: Kind, digest: object) -> bytes | None:
+        """A blob, or None where there is none; a digest that is damaged has none."""
+        blobs = self._opened()
+        return blobs.read(kind, digest) if blobs and isinstance(digest, bytes) else None
+
+    def drop(self, kind: Kind, digest: object) -> None:
+        blobs = self._opened()
+        if blobs and isinstance(digest, bytes):
+            blobs.drop(kind, digest.hex())
+
+    def _opened(self) -> Blobs | None:
         self._blobs = self._blobs or blobs_of(self._db)
-        return self._blobs.read(kind, digest) if self._blobs else None
+        return self._blobs
 
 
 def sweep(db: Database) -> int:

@@ -247,7 +247,8 @@ def _bodies(db: Database) -> Iterator[Finding]:
         except (ZstdError, TypeError, MemoryError):
             is_whole = False
         if not is_whole:
-            yield Finding(f"body {id_} is not what its digest says", "fetched again", _refetch(id_))
+            mend = _without_blob(Kind.body, digest, _refetch(id_))
+            yield Finding(f"body {id_} is not what its digest says", "fetched again", mend)
 
 
 def _pictures(db: Database) -> Iterator[Finding]:
@@ -256,7 +257,20 @@ def _pictures(db: Database) -> Iterator[Finding]:
         whole = data if data != ELSEWHERE else shelf.find(Kind.picture, digest)
         if not isinstance(whole, bytes) or sha256(whole).digest() != digest:
             text = f"picture {id_} is not what its digest says"
-            yield Finding(text, "dropped", _doing("picture_drop", id_))
+            mend = _without_blob(Kind.picture, digest, _doing("picture_drop", id_))
+            yield Finding(text, "dropped", mend)
+
+
+def _without_blob(
+    kind: Kind, digest: object, repair: Callable[[Database], object]
+) -> Callable[[Database], object]:
+    """What is wrong there must go, or who fetches the same again would find it kept already."""
+
+    def mend(db: Database) -> None:
+        repair(db)
+        Shelf(db).drop(kind, digest)
+
+    return mend
 
 
 def _pages(db: Database) -> Iterator[Finding]:
