@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -24,12 +25,29 @@ QUICKLY = "--concurrency=150"
 
 
 class Stop(Struct, frozen=True):
-    """How a crawl took the signal, and what became of it when it was continued."""
+    """How a crawl took the signal."""
+
+    code: int
+    began: float
+    asked: float  # to end
+    ended: float
+
+
+class Story(Struct, frozen=True):
+    """A stop, and what became of the crawl when it was continued."""
 
     code: int
     seconds: float
     news: float  # seconds for which new requests still came
     history: History
+
+
+# Each kind of end: the options of the crawl, and how often it gets the signal.
+ENDS: dict[str, tuple[list[str], int]] = {
+    "drained": ([], 1),
+    "cut": (["--drain=0.1"], 1),
+    "forced": ([], 2),
+}
 
 
 @pytest.fixture(scope="session")
@@ -45,10 +63,26 @@ def quiet_slow(slow: Site, tmp_path_factory: pytest.TempPathFactory) -> History:
     return read(store)
 
 
-def stop(slow: Site, store: Path, *options: str, signals: int = 1) -> Stop:
-    """Send SIGTERM to a crawl when all its connections are busy, and continue it later."""
+@pytest.fixture(scope="module")
+def stories(slow: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Story]:
+    """Each crawl is stopped by itself, and all are continued at once: they wait for answers."""
+    folder = tmp_path_factory.mktemp("stops")
+    stops = {name: stop(slow, folder / name, name) for name in ENDS}
+    with ThreadPoolExecutor(len(ENDS)) as threads:
+        goes = [
+            threads.submit(crawl, slow.url, folder / name, f"--user-agent={name}", QUICKLY)
+            for name in ENDS
+        ]
+    for gone in goes:
+        gone.result()
+    return {name: story(slow, folder / name, name, stopped) for name, stopped in stops.items()}
+
+
+def stop(slow: Site, store: Path, agent: str) -> Stop:
+    """Send SIGTERM to a crawl when all its connections are busy."""
+    options, signals = ENDS[agent]
     began = now()
-    process = start(slow.url, store, *options)
+    process = start(slow.url, store, f"--user-agent={agent}", *options)
     pause(process, until=lambda: len(slow.log(began)) > AT_ONCE)
     asked = now()
     for _ in range(signals):
@@ -56,17 +90,20 @@ def stop(slow: Site, store: Path, *options: str, signals: int = 1) -> Stop:
             process.wait(0.2)
         process.send_signal(signal.SIGTERM)
     code, _ = end(process)
-    ended = now()
-    crawl(slow.url, store, QUICKLY)
-    log = slow.log(began)
-    last = max(visit.start for visit in log if visit.start < ended)
-    return Stop(code, ended - asked, last - asked, read(store, log, [ended]))
+    return Stop(code, began, asked, now())
+
+
+def story(slow: Site, store: Path, agent: str, stopped: Stop) -> Story:
+    log = slow.log(stopped.began, agent)
+    last = max(visit.start for visit in log if visit.start < stopped.ended)
+    history = read(store, log, [stopped.ended])
+    return Story(stopped.code, stopped.ended - stopped.asked, last - stopped.asked, history)
 
 
 def test_a_signal_lets_what_is_in_flight_end_and_nothing_new_begin(
-    slow: Site, quiet_slow: History, measured: Measured, tmp_path: Path
+    stories: dict[str, Story], quiet_slow: History, measured: Measured
 ) -> None:
-    drained = stop(slow, tmp_path / "freki.db")
+    drained = stories["drained"]
     assert drained.code == Exit.interrupted
     assert drained.news < 1
     assert drained.seconds < 5
@@ -78,9 +115,9 @@ def test_a_signal_lets_what_is_in_flight_end_and_nothing_new_begin(
 
 
 def test_what_does_not_end_in_time_is_given_back(
-    slow: Site, quiet_slow: History, measured: Measured, tmp_path: Path
+    stories: dict[str, Story], quiet_slow: History, measured: Measured
 ) -> None:
-    cut = stop(slow, tmp_path / "freki.db", "--drain=0.1")
+    cut = stories["cut"]
     assert cut.code == Exit.interrupted
     assert cut.seconds < 1
     judgement = judge(cut.history, quiet_slow, Bounds(at_once=150, repeats=AT_ONCE))
@@ -89,9 +126,9 @@ def test_what_does_not_end_in_time_is_given_back(
 
 
 def test_a_second_signal_ends_at_once(
-    slow: Site, quiet_slow: History, measured: Measured, tmp_path: Path
+    stories: dict[str, Story], quiet_slow: History, measured: Measured
 ) -> None:
-    forced = stop(slow, tmp_path / "freki.db", signals=2)
+    forced = stories["forced"]
     assert forced.code == Exit.interrupted_at_once
     assert forced.seconds < 3
     judgement = judge(forced.history, quiet_slow, Bounds(at_once=150))
