@@ -124,3 +124,12 @@ def test_time_is_linear_in_what_is_hostile(library: Native) -> None:
     for piece in pieces:
         body = piece * (1_000_000 // len(piece))
         is_read_the_same(library, body)
+
+
+def test_the_image_of_the_service_is_made_from_all_that_a_package_is_made_of() -> None:
+    folder = native.SOURCES.parents[2] / "deploy" / "service"
+    copied = (folder / "Dockerfile").read_text("utf-8")
+    allowed = (folder / "Dockerfile.dockerignore").read_text("utf-8").split()
+    for name in ("pyproject.toml", "hatch_build.py", "scripts/native.py", "src"):
+        assert name in copied
+        assert f"!{name}" in allowed
