@@ -3,8 +3,9 @@
 import pytest
 
 from freki.errors import BadInput, LeaseLost, StoreUnreachable
+from freki.ledger.jobs.shift import MOST_ATTEMPTS
 from freki.serve.errands import concluded
-from freki.serve.worker import gone_wrong
+from freki.serve.worker import gone_wrong, pause
 
 SUMS: dict[str, object] = {"discovered": 2, "waiting": 0, "leased": 0, "pages": 1, "reasons": {}}
 
@@ -27,6 +28,12 @@ def test_a_crawl_of_which_something_was_lost_is_not_over(
     result = concluded({**SUMS, **sums}, limited=limited)
     assert result.state == state
     assert result.went_wrong == (state == "queued")
+
+
+def test_what_breaks_off_again_and_again_waits_longer_each_time() -> None:
+    pauses = [pause(attempts) for attempts in range(1, MOST_ATTEMPTS)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1], sum(pauses) > 240.0) == (2.0, 60.0, True)
 
 
 @pytest.mark.parametrize(

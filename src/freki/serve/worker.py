@@ -27,6 +27,9 @@ RENEW_EVERY = 1.0
 LOOK_EVERY = 0.1
 LOOK_ANYWAY = 1.0
 
+# Seconds at most until a job that broke off is tried again.
+LONGEST_PAUSE = 60.0
+
 # Seconds that jobs in hand have to end when the worker shall.
 LAST_SECONDS = 8.0
 
@@ -150,6 +153,8 @@ class Workshop:
         """Write into the books how it came out."""
         now = self._desk.now()
         if result.state in ("queued", "paused"):
+            if result.went_wrong:
+                result = structs.replace(result, due=now + pause(job.attempts))
             shift.give_back(self._desk, ours, job, result, now)
             upkeep.delete_abandoned(self._desk)
             return
@@ -171,6 +176,11 @@ class Workshop:
             _, late = await asyncio.wait(tasks, timeout=LAST_SECONDS)
             for task in late:
                 task.cancel()
+
+
+def pause(attempts: int) -> float:
+    """Seconds until a job that broke off is tried again: its store may be away, or have no room."""
+    return min(LONGEST_PAUSE, 2.0**attempts)
 
 
 def gone_wrong(error: Exception) -> Result:
