@@ -380,6 +380,7 @@ def test_the_gallery_shows_what_is_asked_for(
     told = re.search(r'data-total="(\d+)"', text)
     assert int(told[1] if told else 0) == total
     assert text.count("<li>") == min(total, 120)
+    assert ("of 300, where what looks alike is stacked" in text) == (not query)
 
 
 def test_the_gallery_is_leafed_through_without_a_script(many: tuple[httpx.Client, str]) -> None:

@@ -58,14 +58,14 @@ def gallery(request: Request, id: str, office: Books, visitor: Visitor) -> Respo
     query = {name: request.query_params.get(name, "").strip() for name in FIELDS}
     part = request.query_params.get("part", "")
     with office.results(job) as found:
-        ids = captures.numbers(found.db, wanted(found, query)) if found else []
+        ids, in_all = _numbers(found, query) if found else ([], 0)
         starts = ids[::PART]
         at = min(int(part) - 1 if is_number(part) and int(part) else 0, max(0, len(starts) - 1))
         tiles = _tiles(found, id, query, starts[at]) if found and starts else []
     return page(
         request, "gallery.html",
-        job=job, here="gallery", tiles=tiles, total=len(ids), starts=starts, at=at, size=PART,
-        query={name: text for name, text in query.items() if text}, choices=CHOICES,
+        job=job, here="gallery", tiles=tiles, total=len(ids), in_all=in_all, starts=starts, at=at,
+        size=PART, choices=CHOICES, query={name: text for name, text in query.items() if text},
     )  # fmt: skip
 
 
@@ -83,6 +83,15 @@ def part_of_gallery(
         known = found is not None and is_number(start)
         tiles = _tiles(found, id, request.query_params, int(start)) if found and known else []
     return json(tiles)
+
+
+def _numbers(found: Results, query: Mapping[str, str]) -> tuple[list[int], int]:
+    """The visits that are shown, and how many there are where alike ones are not stacked."""
+    asked = wanted(found, query)
+    ids = captures.numbers(found.db, asked)
+    if not asked.stacked:
+        return ids, len(ids)
+    return ids, len(captures.numbers(found.db, msgspec.structs.replace(asked, stacked=None)))
 
 
 def wanted(found: Results, query: Mapping[str, str]) -> Wanted:
