@@ -102,9 +102,11 @@ async def worker(
     db = open_store(store, durability=settings.keeping.durability)
     clock = clock_of(db)
     polite = settings.politeness
+    connections = min(settings.fetching.connections, affordable_connections())
     http = Http(
-        settings.fetching, polite.full_agent, polite.requests_per_host, settings.scope.types
-    )
+        settings.fetching, polite.full_agent, polite.requests_per_host, settings.scope.types,
+        open_at_most=connections * (1 + MOST_STALLED),
+    )  # fmt: skip
     # The thread ends first: SQLite does not survive being closed under a call of its own.
     with closing(db), closing(http), ThreadPoolExecutor(1, "ledger") as thread:
         loop = asyncio.get_running_loop()
@@ -146,7 +148,7 @@ async def worker(
             return await loop.run_in_executor(thread, question, db, crawl.id, *more)
 
         async with browsers, program.beside(ask) if program.beside else nullcontext():
-            yield _worker(steps, settings, lease), pulse
+            yield _worker(steps, settings, connections, lease), pulse
 
 
 def cache(settings: Settings) -> list[Middleware]:
@@ -197,10 +199,10 @@ def crew_size(settings: Settings) -> int | None:
     return None if settings.politeness.shared and not Wanted(settings).anything else 1
 
 
-def _worker(steps: Steps, settings: Settings, lease: float) -> Worker:
+def _worker(steps: Steps, settings: Settings, connections: int, lease: float) -> Worker:
     return Worker(
         steps,
-        connections=min(settings.fetching.connections, affordable_connections()),
+        connections=connections,
         exclusive=not settings.politeness.shared,
         lease=lease,
         drain=settings.fetching.drain,
@@ -210,7 +212,8 @@ def _worker(steps: Steps, settings: Settings, lease: float) -> Worker:
 def affordable_connections() -> int:
     """As many as the limit on open files allows, which is raised as far as one may.
 
-    A connection may stall, and then others are opened in its place; kept ones count as well.
+    A connection may stall, and then others are opened in its place. Those that are kept are among
+    them: a host that rests for two seconds is asked again by the connection that it knows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)

@@ -90,6 +90,7 @@ class Http:
         per_host: int,
         types: tuple[str, ...] = (),
         resolve: Resolve = by_system,
+        open_at_most: int = 0,
     ) -> None:
         self._settings = settings
         self._types = tuple(kind.lower() for kind in types)
@@ -107,8 +108,9 @@ class Http:
         multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         multi.setopt(pycurl.M_MAX_HOST_CONNECTIONS, per_host)
-        # How many there are at once is for the engine to say; this many are kept for later use.
-        multi.setopt(pycurl.M_MAXCONNECTS, settings.connections)
+        # How many there are at once is for the engine to say; the others up to here are kept for
+        # later use, which costs half as much as to connect again.
+        multi.setopt(pycurl.M_MAXCONNECTS, open_at_most or settings.connections)
 
     def __repr__(self) -> str:
         return f"<Http in_flight={len(self._waiting)} idle_handles={len(self._free)}>"
