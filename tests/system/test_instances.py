@@ -20,6 +20,7 @@ from tests.background import background
 from tests.balancer import Balancer
 from tests.command import call, ended, start
 from tests.postgres import PASSWORD, PostgresServer, free_port, running_server
+from tests.system.test_postgres import old_server
 
 from freki.ledger.place import Address
 from freki.testing.server import serve
@@ -332,3 +333,10 @@ def test_books_of_a_later_version_are_left_alone(postgres: PostgresServer) -> No
     run = call("keys", "add", "me", "--store", str(store), variables=SECRET)
     assert run.code == 3
     assert "upgrade Freki" in run.err
+
+
+def test_a_server_that_is_too_old_is_told() -> None:
+    with old_server() as port:
+        run = call("serve", "--port", "0", "--store", f"postgresql://x@127.0.0.1:{port}/x")
+    assert (run.code, run.out) == (3, "")
+    assert "Freki needs 14 or later" in run.err
