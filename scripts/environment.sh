@@ -31,7 +31,9 @@ prepare_native() {
     [[ $native/reader.so -nt $source ]] || break
   done
   if [[ $native/reader.so -nt $source || ! -w $native ]] || ! has "${CC:-cc}"; then return; fi
-  "$environment/bin/python" "$checkout/scripts/native.py" 2>/dev/null || : >"$native/reader.so"
+  if "$environment/bin/python" "$checkout/scripts/native.py" 2>/dev/null; then return; fi
+  rm -f "$native/reader.so" # a crawl that runs keeps the one it has
+  : >"$native/reader.so"
 }
 
 # An upgrade of the system may leave an environment whose python is gone, or is another version.
