@@ -1,6 +1,8 @@
 """URLs that failed alike are tried again: from a button or a request to pages that are well."""
 
+import asyncio
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,13 +17,14 @@ from tests.serve.failing import SITE, begin, store_failures
 from tests.serve.test_crawls import events, pids, state, until
 from tests.system.scripted import Scripted, answer, page, scripted
 
+from freki.engine.pulse import Pulse
 from freki.ledger import crawls, read
 from freki.ledger.jobs import orders, retries
 from freki.ledger.place import Place
 from freki.ledger.retry import retry
 from freki.ledger.store import open_store
 from freki.messages import Reason
-from freki.serve.errands import Errand, put_back
+from freki.serve.errands import Errand, Report, put_back
 from freki.serve.terms import Terms
 
 ILL = {"/": page("/ill", "/bad"), "/ill": answer(500, b"ill"), "/bad": answer(404)}
@@ -224,6 +227,20 @@ def test_who_dies_between_deed_and_note_leaves_nothing_to_be_done_twice(
         assert retries.wished(desk, id_) == []
         status = read.status(db, crawl.id)
         assert (status.waiting, status.failed) == (3, 3)
+
+
+def test_failures_of_an_earlier_run_are_not_counted_again(
+    failed: tuple[httpx.Client, str], data: Path
+) -> None:
+    client, id_ = failed
+    terms = Terms(data=data)
+    with closing(terms.place.desk()) as desk, closing(open_store(terms.place.store_of(id_))) as db:
+        crawl, job = crawls.find(db, id_), orders.find(desk, id_)
+        assert crawl is not None
+        assert job is not None
+        asyncio.run(Report(Errand(job, desk, terms), db, crawl.id).tell(Pulse()))
+    counted = re.findall(r"freki_errors_total\{.*} (\S+)", client.get("/metrics").text)
+    assert set(counted) <= {"0.0"}
 
 
 # With workers.

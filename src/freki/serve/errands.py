@@ -173,8 +173,9 @@ class Report:
         self._for_hook: list[dict[str, object]] = []
         self._wants_pages = errand.job.hook is not None and "page" in errand.job.hook.events
         self._told: dict[str, object] = {}
-        self._counted: Counter[tuple[str, str]] = Counter()
-        self._pages_before = read.status(db, crawl_id).pages
+        before = read.status(db, crawl_id)
+        self._pages_before = before.pages
+        self._counted = self._sums(before, 0, 0)
         self._started = time.monotonic()
 
     def __repr__(self) -> str:
@@ -225,6 +226,12 @@ class Report:
 
     def _counts(self, status: read.Status, wire_bytes: int, new: int) -> Counter[tuple[str, str]]:
         """What came since the last time."""
+        sums = self._sums(status, wire_bytes, new)
+        gained = Counter({key: value - self._counted[key] for key, value in sums.items()})
+        self._counted = sums
+        return gained
+
+    def _sums(self, status: read.Status, wire_bytes: int, new: int) -> Counter[tuple[str, str]]:
         kind = self._errand.job.kind
         failed = status.reasons.get("failed", {})
         sums: Counter[tuple[str, str]] = Counter(
@@ -232,9 +239,7 @@ class Report:
         )
         sums.update({("errors", reason): count for reason, count in failed.items()})
         sums[("blocked", kind)] = failed.get(Reason.blocked_address.name, 0)
-        gained = Counter({key: value - self._counted[key] for key, value in sums.items()})
-        self._counted = sums
-        return gained
+        return sums
 
 
 Carry = Callable[[Errand], Awaitable[Result]]
