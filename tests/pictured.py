@@ -30,8 +30,11 @@ def store_change(db: Database, crawl: int, title: str) -> list[str]:
     return digests
 
 
-def store_many(db: Database, crawl: int, count: int) -> None:
-    """So many visits of so many pages, which all look the same; every third one is blank."""
+def store_many(db: Database, crawl: int, count: int, after: str = "") -> None:
+    """So many visits of so many pages, which all look the same; every third one is blank.
+
+    `after` ends their titles.
+    """
     out = BytesIO()
     Image.new("RGB", (WIDTH, HEIGHT), "navy").save(out, "WEBP")
     picture = Picture(data=out.getvalue(), format="webp", width=WIDTH, height=HEIGHT)
@@ -44,6 +47,6 @@ def store_many(db: Database, crawl: int, count: int) -> None:
         captures.store(
             db,
             3.0,
-            Rendering(url=url, final_url=url, title=f"Page {number}", captures=(seen,)),
+            Rendering(url=url, final_url=url, title=f"Page {number}{after}", captures=(seen,)),
             crawl,
         )

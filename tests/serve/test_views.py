@@ -32,6 +32,8 @@ from freki.messages import (
     Visit,
 )  # fmt: skip
 from freki.serve.terms import Terms
+from freki.serve.views import words
+from freki.serve.views.lately import Lately
 from freki.steps import Ledger, Session
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -432,3 +434,18 @@ def test_pictures_too_large_to_be_looked_at_are_still_shown(
     answer = client.get(f"{where}/compare", params={"capture": digests})
     assert "too large" in answer.text
     assert digests[1] in answer.text
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason >= Reason.out_of_scope])
+def test_whoever_misses_what_was_refused_is_told_what_helps(reason: Reason) -> None:
+    assert words.advice(reason.name)
+
+
+def test_what_was_dear_to_find_is_not_looked_for_at_once() -> None:
+    lately: Lately[int] = Lately()
+    numbers = iter(range(200))
+    assert [lately.get("a", lambda: next(numbers)) for _ in range(3)] == [0, 0, 0]
+    for other in range(100):
+        lately.get(str(other), lambda: next(numbers))
+    assert repr(lately) == "<Lately 64 answers>"
+    assert lately.get("a", lambda: next(numbers)) == 101  # it was forgotten for others
