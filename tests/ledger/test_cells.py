@@ -33,6 +33,7 @@ ODD = [
     ("UPDATE url SET attempts = 1 << 60 WHERE state = 0", True),
     ("UPDATE url SET path = x'2f' WHERE state = 0", True),
     ("UPDATE url SET due = 9e9 WHERE state = 0", False),
+    ("UPDATE url SET state = 1, session = 2 WHERE state = 0", True),  # the next one to join
     ("UPDATE session SET until = 9e9", False),
     ("UPDATE session SET until = 'never'", True),
     ("UPDATE session SET process = 'x'", False),

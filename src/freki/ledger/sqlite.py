@@ -77,8 +77,10 @@ class SqliteLedger(Depths):
             if last is not None and last > now:
                 self._turn_back(last - now)
             mark = (self._crawl, now + self._terms.lease, this_machine(), this_process())
-            session = self._db.execute(SQL["session_open"], mark).lastrowid
-            return Session(session or 0, self._crawl)
+            session = self._db.execute(SQL["session_open"], mark).lastrowid or 0
+            if self._db.execute(SQL["leased_by_host"], (session,)).fetchone() is not None:
+                raise StoreDamaged(f"{self._store}: {ADVICE[StoreDamaged]} (who leased what)")
+            return Session(session, self._crawl)
 
     def renew(self, session: Session, now: float) -> None:
         with self._writing():
