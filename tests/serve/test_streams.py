@@ -101,3 +101,24 @@ def test_who_has_read_as_far_gets_the_same_without_another_look(api: Api, data: 
 
     asyncio.run(look())
     office.close()
+
+
+def test_who_listens_again_to_what_goes_on_again_is_not_told_that_it_is_over(
+    api: Api, data: Path
+) -> None:
+    job = begun(api())
+    office = Office(Terms(data=data))
+
+    async def look() -> None:
+        watch = Watch(office)
+        with closing(Terms(data=data).place.desk()) as desk:
+            set_state = "UPDATE job SET state = ?"
+            with desk.writing() as db:
+                db.execute(set_state, ("done",))
+            assert (await watch.look(job, job, 0)).is_over
+            with desk.writing() as db:
+                db.execute(set_state, ("queued",))
+            assert not (await watch.look(job, job, 0)).is_over
+
+    asyncio.run(look())
+    office.close()

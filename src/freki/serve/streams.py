@@ -104,7 +104,7 @@ class Watch:
             if (job, after) in known:
                 return known[job, after]
             seen = await to_thread.run_sync(_look, self._office, job, crawl, after)
-            if not seen.is_full:
+            if not seen.is_full and not seen.is_over:  # what has ended may go on
                 known[job, after] = seen
             return seen
 

@@ -5,6 +5,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from freki.ledger import read, site
+from freki.ledger.jobs.keys import Key
 from freki.ledger.jobs.orders import Job
 from freki.serve.answers import json
 from freki.serve.callers import Books
@@ -34,7 +35,7 @@ _classes: Lately[dict[int, int]] = Lately()
 @routes.get("")
 def overview(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
     """Progress, outcomes, hosts, and the latest pages."""
-    return shown(request, office, office.job(visitor, id), "")
+    return shown(request, office, visitor, id, "")
 
 
 @routes.post("/act")
@@ -55,7 +56,7 @@ def act(request: Request, id: str, office: Books, visitor: Doer, form: Form) -> 
             deeds[deed](job)
     except (Problem, ValueError) as error:
         told = error.detail if isinstance(error, Problem) else str(error)
-        return shown(request, office, office.job(visitor, id), told)
+        return shown(request, office, visitor, id, told)
     return go_to(f"/app/crawls/{id}")
 
 
@@ -66,8 +67,10 @@ def now(id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
     return json({"hosts": hosts, "classes": classes})
 
 
-def shown(request: Request, office: Office, job: Job, wrong: str) -> Response:
+def shown(request: Request, office: Office, visitor: Key, id_: str, wrong: str) -> Response:
     """The overview, and what went wrong with what was asked."""
+    told_after = office.last_event()  # first: what happens from now on changes the page
+    job = office.job(visitor, id_)
     status = read.Status(0, 0, 0, 0, 0, 0, {}, 0)
     with office.results(job) as found:
         if found is not None:
@@ -76,7 +79,7 @@ def shown(request: Request, office: Office, job: Job, wrong: str) -> Response:
     return page(
         request, "crawl.html", 422 if wrong else 200,
         job=job, here="overview", status=status, hosts=hosts, outcomes=OUTCOMES, wrong=wrong,
-        told_after=office.last_event(), shares=_shares(status), retried=_retried(request),
+        told_after=told_after, shares=_shares(status), retried=_retried(request),
         replayed_after=office.event_before_latest(job.crawl, REPLAYED),
         classes=classes, words=words.reasons(),
     )  # fmt: skip
