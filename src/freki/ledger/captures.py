@@ -6,14 +6,13 @@ so an index answers with the few that must be compared.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from freki.ledger.blobs import Kind, Shelf, blobs_of
-from freki.ledger.database import Database, named
+from freki.ledger.database import Database, named, transaction
 from freki.ledger.read import iso
 from freki.ledger.rows import ELSEWHERE
 from freki.ledger.statements import statements
@@ -158,13 +157,13 @@ def keep(
 
 def store(db: Database, at: float, seen: Rendering | Unrendered, crawl: int | None = None) -> int:
     """Store a visit in a transaction of its own."""
-    with _transaction(db):
+    with transaction(db):
         return keep(db, at, seen, crawl)
 
 
 def store_of(db: Database, crawl: int, url: int, at: float, seen: Rendering | Unrendered) -> None:
     """Store the visit of a crawl's URL, in place of an earlier one: who was killed comes again."""
-    with _transaction(db):
+    with transaction(db):
         for (earlier,) in db.execute(SQL["renderings_of"], (url,)).fetchall():
             _drop(db, earlier)
         keep(db, at, seen, crawl, url)
@@ -236,7 +235,7 @@ def stacks(db: Database, leaders: Sequence[int]) -> dict[int, int]:
 
 def drop(db: Database, *renderings: int) -> None:
     """Forget visits, and the pictures that no other visit has."""
-    with _transaction(db):
+    with transaction(db):
         for id_ in renderings:
             _drop(db, id_)
         db.execute(SQL["pictures_sweep"])
@@ -252,18 +251,6 @@ def drop_before(db: Database, at: float) -> int:
 def _drop(db: Database, rendering: int) -> None:
     for statement in ("thumbnails_drop", "likeness_drop", "captures_drop", "rendering_drop"):
         db.execute(SQL[statement], (rendering,))
-
-
-@contextmanager
-def _transaction(db: Database) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def _keep_capture(db: Database, rendering: int, scope: int, capture: Capture) -> None:

@@ -17,7 +17,7 @@ from freki.config import Settings
 from freki.errors import StoreDamaged
 from freki.ledger.blobs import Kind, Shelf
 from freki.ledger.cells import odd_cells, rest_soon
-from freki.ledger.database import Database
+from freki.ledger.database import Database, transaction
 from freki.ledger.discover import fits
 from freki.ledger.identity import (
     drop_host,
@@ -150,19 +150,13 @@ def repair(db: Database, store: str) -> tuple[list[Finding], bool]:
 
 
 def _mend(db: Database, found: list[Finding]) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         for finding in found:
             if finding.repair is not None:
                 finding.repair(db)
         if any(finding.mended == FOUND_AGAIN for finding in found):
             find_again(db)
         mend_sums(db)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def mend_sums(db: Database) -> None:

@@ -1,6 +1,7 @@
 """What the ledger asks of a database: statements in, rows out. SQLite's own connection has it."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from freki.errors import StoreError, StoreUnreachable
@@ -57,3 +58,16 @@ class Database(Protocol):
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Rows: ...
 
     def close(self) -> None: ...
+
+
+@contextmanager
+def transaction(db: Database) -> Iterator[None]:
+    """All of it or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # a full disk ends it on SQLite's side, a lost connection on ours
+            db.execute("ROLLBACK")
+        raise

@@ -9,7 +9,7 @@ from typing import Final
 from freki.errors import BadInput
 from freki.ledger import crawls
 from freki.ledger.check import mend_sums
-from freki.ledger.database import Database, Row
+from freki.ledger.database import Database, Row, transaction
 from freki.ledger.statements import script, statements
 
 SQL: Final = statements("move.sql")
@@ -33,18 +33,13 @@ def move(source: Database, target: Database) -> dict[str, int]:
     if crawls.names(target):
         raise BadInput("the target holds crawls already; move into a store that has none")
     source.execute("BEGIN")  # one moment of it, should somebody begin to work on it after all
-    target.execute("BEGIN IMMEDIATE")
     try:
-        target.execute(SQL["secrets_forget"])
-        copied = {table: _copy(source, target, table) for table in tables()}
-        for statement in ("nothing_leased", "nobody_holds", "nothing_runs"):
-            target.execute(SQL[statement])
-        mend_sums(target)
-        target.execute("COMMIT")
-    except BaseException:
-        if target.in_transaction:
-            target.execute("ROLLBACK")
-        raise
+        with transaction(target):
+            target.execute(SQL["secrets_forget"])
+            copied = {table: _copy(source, target, table) for table in tables()}
+            for statement in ("nothing_leased", "nobody_holds", "nothing_runs"):
+                target.execute(SQL[statement])
+            mend_sums(target)
     finally:
         source.execute("ROLLBACK")
     return copied

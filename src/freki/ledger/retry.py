@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from freki.ledger import details
-from freki.ledger.database import Database
+from freki.ledger.database import Database, transaction
 from freki.ledger.read import SQL as READ
 from freki.ledger.read import Filter
 from freki.ledger.statements import statements
@@ -58,16 +58,8 @@ def retry(db: Database, crawl: int, wanted: Filter) -> int:
     An answer that is stored goes: a URL has one outcome. Their hosts are asked for robots.txt
     and tried as if for the first time.
     """
-    with translated(f"crawl {crawl}"):
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            count = _put_back(db, crawl, wanted)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-    return count
+    with translated(f"crawl {crawl}"), transaction(db):
+        return _put_back(db, crawl, wanted)
 
 
 def _put_back(db: Database, crawl: int, wanted: Filter) -> int:

@@ -16,7 +16,7 @@ from freki.errors import LeaseLost, StoreDamaged
 from freki.ledger.alive import this_machine, this_process
 from freki.ledger.belief import SESSIONS, URLS, Date, Heard, Host, Standing, believed
 from freki.ledger.blobs import blobs_of
-from freki.ledger.database import Database
+from freki.ledger.database import Database, transaction
 from freki.ledger.depths import Depths, Nearer, Tally
 from freki.ledger.discover import Fingerprint, Known, New, Sieve
 from freki.ledger.identity import prints_of
@@ -147,14 +147,11 @@ class SqliteLedger(Depths):
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with translated(self._store):
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                yield
-                self._db.execute("COMMIT")
+                with transaction(self._db):
+                    yield
             except BaseException:
                 self._sieve.forget()  # it may have seen rows that are no more
-                if self._db.in_transaction:  # a full disk ends it on SQLite's side
-                    self._db.execute("ROLLBACK")
                 raise
 
     # Sessions

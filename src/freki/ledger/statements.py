@@ -1,6 +1,8 @@
 """SQL lives in `.sql` files; this reads the named statements out of them."""
 
 import re
+import sqlite3
+from collections.abc import Iterator
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
@@ -9,6 +11,16 @@ _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 def script(file: str) -> str:
     """A whole file of `ledger/sql/`."""
     return (files("freki.ledger") / "sql" / file).read_text("utf-8")
+
+
+def making(file: str) -> Iterator[str]:
+    """The statements of a file that makes tables, as SQLite takes them one by one."""
+    statement = ""
+    for line in script(file).splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def statements(file: str) -> dict[str, str]:

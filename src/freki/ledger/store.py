@@ -24,9 +24,9 @@ from freki.errors import (
     StoreTooNew,
     StoreUnreachable,
 )
-from freki.ledger.database import Database
+from freki.ledger.database import Database, transaction
 from freki.ledger.place import Address, Place
-from freki.ledger.statements import script
+from freki.ledger.statements import making
 
 # "Frek" in ASCII: SQLite keeps it in the file's header, and `file` can show it.
 APPLICATION_ID = 0x4672656B
@@ -311,24 +311,14 @@ FROM pragma_user_version, pragma_application_id
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
     """Each version in one transaction: a store is never between an old version and a new."""
     while (version := _check_version(db, path)) < VERSION:
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(db):
             if _check_version(db, path) == version:  # another process may have been quicker
                 _apply(db, version + 1)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
 
 
 def _apply(db: sqlite3.Connection, version: int) -> None:
-    statement = ""
-    for line in script(f"schema_{version}.sql").splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            db.execute(statement)
-            statement = ""
+    for statement in making(f"schema_{version}.sql"):
+        db.execute(statement)
     if version == 1:
         db.execute("INSERT INTO secret VALUES ('fingerprints', ?)", (token_bytes(16),))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")

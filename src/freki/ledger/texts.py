@@ -17,10 +17,10 @@ import msgspec
 
 from freki.errors import StoreUnreachable
 from freki.ledger.blobs import Kind, Shelf
-from freki.ledger.database import Database
+from freki.ledger.database import Database, transaction
 from freki.ledger.identity import secret_of
 from freki.ledger.rows import unpack_body
-from freki.ledger.statements import script, statements
+from freki.ledger.statements import making, statements
 from freki.ledger.store import translated
 
 SQL: Final = statements("texts.sql")
@@ -87,16 +87,10 @@ def read_on(index: sqlite3.Connection, db: Database, crawl: int, text_of: TextOf
     said, at = _said_behind(db, crawl, last, text_of)
     if not said:
         return False
-    index.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(index):
         if _last(index, crawl) == last:  # nobody else has read them meanwhile
             index.executemany(INDEX["text_add"], said)
             index.execute(INDEX["note"], (crawl, said[-1][0], at, len(said)))
-        index.execute("COMMIT")
-    except BaseException:
-        if index.in_transaction:
-            index.execute("ROLLBACK")
-        raise
     return True
 
 
@@ -189,10 +183,9 @@ def _is_known(db: Database, last: int, at: float) -> bool:
 
 def _make(index: sqlite3.Connection, mark: str) -> None:
     index.execute("PRAGMA journal_mode = WAL")
-    index.execute("BEGIN IMMEDIATE")
-    for statement in script("index_schema_1.sql").split(";")[:-1]:
-        index.execute(statement)
-    index.execute(INDEX["belong"], (mark,))
-    index.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    index.execute(f"PRAGMA user_version = {VERSION}")
-    index.execute("COMMIT")
+    with transaction(index):
+        for statement in making("index_schema_1.sql"):
+            index.execute(statement)
+        index.execute(INDEX["belong"], (mark,))
+        index.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        index.execute(f"PRAGMA user_version = {VERSION}")

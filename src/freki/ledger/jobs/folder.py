@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from freki.errors import NotAStore, StoreTooNew, StoreUnreachable
 from freki.ledger import texts
+from freki.ledger.database import transaction
 from freki.ledger.jobs.place import CRAWL_NAME, refuse_foreign_name
-from freki.ledger.statements import script
+from freki.ledger.statements import making
 from freki.ledger.store import read_store, switch_to_wal, translated
 
 # "Frej" in ASCII: not a store of crawls, so that one is not taken for the other.
@@ -112,15 +113,8 @@ class Desk:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it or nothing."""
-        with self._turn, translated(str(self._path)):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._turn, translated(str(self._path)), transaction(self._db):
+            yield self._db
 
     # One writer at a time, and a crash of the process takes nothing: there is one way to write.
     noting = writing
@@ -214,24 +208,9 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _migrate(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-            for statement in _split(script("jobs_schema_1.sql")):
+            for statement in making("jobs_schema_1.sql"):
                 db.execute(statement)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {VERSION}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-def _split(text: str) -> Iterator[str]:
-    statement = ""
-    for line in text.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from freki.errors import StoreError, StoreTooNew, StoreUnreachable
 from freki.ledger.blobs import sweep
-from freki.ledger.database import Conflict, ConnectionLost, Database
+from freki.ledger.database import Conflict, ConnectionLost, Database, transaction
 from freki.ledger.jobs.folder import VERSION
 from freki.ledger.jobs.place import refuse_foreign_name
 from freki.ledger.place import Address
@@ -88,16 +88,9 @@ class Served:
         """The server keeps an eye on its own."""
 
     def prepare(self) -> None:
-        with closing(open_server(self.address, "power")) as server:
-            server.execute("BEGIN")
-            try:
-                server.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
-                _migrate(server, self.address)
-                server.execute("COMMIT")
-            except BaseException:
-                if server.in_transaction:
-                    server.execute("ROLLBACK")
-                raise
+        with closing(open_server(self.address, "power")) as server, transaction(server):
+            server.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
+            _migrate(server, self.address)
 
 
 def _migrate(server: Server, address: Address) -> None:

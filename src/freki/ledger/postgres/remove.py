@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from freki.ledger.database import Conflict, Database
+from freki.ledger.database import Conflict, Database, transaction
 from freki.ledger.statements import statements
 
 SQL: Final = statements("postgres/remove.sql")
@@ -33,15 +33,8 @@ def _ids(db: Database, statement: str, crawl: int, most: int) -> list[int]:
 
 
 def _without(db: Database, drop: Callable[[Database, list[int]], None], ids: list[int]) -> None:
-    with suppress(Conflict):  # then its rows are found again
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            drop(db, ids)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
+    with suppress(Conflict), transaction(db):  # then its rows are found again
+        drop(db, ids)
 
 
 def _urls(db: Database, urls: list[int]) -> None:

@@ -14,7 +14,7 @@ from secrets import token_bytes
 from typing import Final, NamedTuple
 
 from freki.errors import StoreBusy, StoreError, StoreTooNew
-from freki.ledger.database import Database
+from freki.ledger.database import Database, transaction
 from freki.ledger.place import Address
 from freki.ledger.postgres.dialect import schema
 
@@ -79,16 +79,14 @@ def refuse_newer(version: int, oldest: int, store: str, known: int = len(UPGRADE
 
 def _change(server: Database, address: Address, version: int, to: Sequence[Upgrade]) -> None:
     """Each version in one transaction: a store is never between an old version and a new."""
-    server.execute("BEGIN")
     try:
-        server.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
-        if version_of(server, address, len(to)) == version:  # another process may have been quicker
-            _apply(server, address, version + 1, to[version])
-        server.execute("COMMIT")
-    except BaseException as error:
-        if server.in_transaction:
-            server.execute("ROLLBACK")
-        if isinstance(error, StoreError) and version == 0:
+        with transaction(server):
+            server.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
+            # Another process may have been quicker.
+            if version_of(server, address, len(to)) == version:
+                _apply(server, address, version + 1, to[version])
+    except StoreError as error:
+        if version == 0:
             raise type(error)(f"{error}; the user must be allowed to make a schema") from None
         raise
 
