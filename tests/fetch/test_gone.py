@@ -42,3 +42,21 @@ def test_a_question_that_nobody_waits_for_any_more_is_forgotten() -> None:
         return seen
 
     assert asyncio.run(ask()) == "<Cdp 0 waiting, 0 sessions>"
+
+
+def test_a_browser_that_takes_no_commands_any_more_is_gone() -> None:
+    async def ask() -> bool:
+        read_commands, write_commands = os.pipe()
+        read_answers, write_answers = os.pipe()
+        cdp = Cdp(FileIO(write_commands, "w"))
+        await cdp.open(FileIO(read_answers, "r"))
+        os.close(read_commands)
+        for _ in range(100):
+            cdp.send("Page.enable")
+            await asyncio.sleep(0)
+        seen = cdp.gone.is_set()
+        cdp.close()
+        os.close(write_answers)
+        return seen
+
+    assert asyncio.run(ask())

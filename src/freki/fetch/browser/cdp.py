@@ -110,7 +110,9 @@ class Cdp(asyncio.Protocol):
         # Commands that only set something are sent in a row, and the first that fails is told:
         # then nobody looks at the others.
         answer.add_done_callback(_looked_at)
-        if self.gone.is_set() or self._writer is None or self._writer.is_closing():
+        if self._writer is not None and self._writer.is_closing():
+            self._end()  # one end of the pipe may be heard of before the other
+        if self.gone.is_set() or self._writer is None:
             answer.set_exception(Gone("the browser is gone"))
             return answer
         self._last += 1
