@@ -125,14 +125,6 @@ def test_a_picture_goes_with_the_last_visit_that_has_it(db: Database) -> None:
     assert count(db, "picture") == count(db, "thumbnail") == count(db, "likeness") == 0
 
 
-def test_only_what_is_old_and_of_no_crawl_is_forgotten(db: Database) -> None:
-    captures.store(db, NOW - 10, seen(), crawl=1)
-    captures.store(db, NOW - 10, seen())
-    captures.store(db, NOW, seen())
-    assert captures.drop_before(db, NOW - 5) == 1
-    assert count(db, "rendering") == 2
-
-
 def test_a_picture_of_another_crawl_is_not_there(db: Database) -> None:
     captures.store(db, NOW, seen(), 7)
     (line,) = captures.renderings(db, Wanted(crawl=7))

@@ -7,9 +7,6 @@ from freki.url import join, split
 # Where sitemaps are by custom, the commonest first: the next is asked for where one gives nothing.
 PLACES = ("/sitemap.xml", "/sitemap_index.xml")
 
-# A sitemap may say that it is important; this is what it says when it does not.
-USUAL_PRIORITY = 0.5
-
 
 def is_sitemap(response: Response) -> bool:
     """Whether a page that was not asked for as a sitemap is one, or a feed.

@@ -241,13 +241,6 @@ def drop(db: Database, *renderings: int) -> None:
         db.execute(SQL["pictures_sweep"])
 
 
-def drop_before(db: Database, at: float) -> int:
-    """Forget visits of no crawl that are older; answers with how many there were."""
-    old = [id_ for (id_,) in db.execute(SQL["renderings_before"], (at,))]
-    drop(db, *old)
-    return len(old)
-
-
 def _drop(db: Database, rendering: int) -> None:
     for statement in ("thumbnails_drop", "likeness_drop", "captures_drop", "rendering_drop"):
         db.execute(SQL[statement], (rendering,))

@@ -62,4 +62,3 @@ def with_scope(scope: Scope) -> Callable[[Key], Key]:
 Books = Annotated[Office, Depends(office_of)]
 Reader = Annotated[Key, Depends(with_scope("read"))]
 Submitter = Annotated[Key, Depends(with_scope("submit"))]
-Administrator = Annotated[Key, Depends(with_scope("admin"))]

@@ -2,7 +2,6 @@
 
 import logging
 import sys
-import time
 from typing import Final
 
 import msgspec
@@ -52,10 +51,3 @@ def event(name: str, **fields: object) -> None:
 def failure(name: str, **fields: object) -> None:
     """Something went wrong on our side; called where it was caught."""
     LOG.error(name, exc_info=sys.exc_info(), extra={"fields": {**_PART, **fields}})
-
-
-def uptime() -> float:
-    return time.monotonic() - _STARTED
-
-
-_STARTED: Final = time.monotonic()

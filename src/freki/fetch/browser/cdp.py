@@ -20,9 +20,6 @@ from msgspec import Raw, Struct
 # A picture of 8,000 rows, uncompressed and in base64, has 55 MB. What is larger is an attack.
 MAX_MESSAGE = 256 * 2**20
 
-# Bytes read at once: pictures come in one piece of some 100 KB.
-_CHUNK = 2**18
-
 T = TypeVar("T")
 
 Listener = Callable[[str, Raw], None]

@@ -138,7 +138,6 @@ class TargetEnded(Struct, rename="camel", frozen=True):
 
     target_id: str = ""
     status: str = ""
-    error_code: int = 0
 
 
 class Download(Struct, rename="camel", frozen=True):

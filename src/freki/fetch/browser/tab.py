@@ -371,10 +371,6 @@ _HEARD: dict[str, Callable[[Tab, Raw], None]] = {
 }
 
 
-class _Any(Struct, frozen=True):
-    value: Any = None
-
-
 def _value_of(kind: type) -> Any:
     """The decoder of a result that holds a `kind`."""
     made = _KINDS.get(kind)

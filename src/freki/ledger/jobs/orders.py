@@ -19,7 +19,6 @@ State = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 Wish = Literal["pause", "cancel", "reload"]
 
 KINDS: tuple[Kind, ...] = ("crawl", "screenshots", "fetch")
-STATES: tuple[State, ...] = ("queued", "running", "paused", "done", "failed", "cancelled")
 ENDED: frozenset[State] = frozenset({"done", "failed", "cancelled"})
 
 PREFIXES: dict[Kind, str] = {"crawl": "crl", "screenshots": "scr", "fetch": "fet"}

@@ -91,9 +91,6 @@ GROUP BY likeness;
 -- name: renderings_of
 SELECT id FROM rendering WHERE url = ?;
 
--- name: renderings_before
-SELECT id FROM rendering WHERE at < ? AND crawl IS NULL;
-
 -- name: thumbnails_drop
 DELETE FROM thumbnail WHERE capture IN (SELECT id FROM capture WHERE rendering = ?);
 
