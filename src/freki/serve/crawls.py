@@ -90,25 +90,25 @@ def list_crawls(wanted: Annotated[JobListing, Query()], office: Books, caller: R
 
 
 @routes.get("/{id}", responses={200: A_CRAWL, **MISSING})
-def read_a_crawl(id: str, office: Books, caller: Reader) -> Response:  # noqa: A002 - its name in paths
+def read_a_crawl(id: str, office: Books, caller: Reader) -> Response:
     """A crawl, with its sums as they were told last."""
     return answered(office.job(caller, id, "crawl"), office)
 
 
 @routes.post("/{id}/pause", responses={200: A_CRAWL, **GOING})
-def pause_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # noqa: A002
+def pause_a_crawl(id: str, office: Books, caller: Submitter) -> Response:
     """Let it rest. Requests under way end first."""
     return answered(office.pause(office.job(caller, id, "crawl")), office)
 
 
 @routes.post("/{id}/resume", responses={200: A_CRAWL, **GOING})
-def resume_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # noqa: A002
+def resume_a_crawl(id: str, office: Books, caller: Submitter) -> Response:
     """Let a paused one go on, where it stopped."""
     return answered(office.resume(office.job(caller, id, "crawl")), office)
 
 
 @routes.post("/{id}/cancel", responses={200: A_CRAWL, **GOING})
-def cancel_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # noqa: A002
+def cancel_a_crawl(id: str, office: Books, caller: Submitter) -> Response:
     """End it. What it has found stays."""
     return answered(office.cancel(office.job(caller, id, "crawl")), office)
 
@@ -118,7 +118,7 @@ def cancel_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # no
     responses={200: {"model": model_of(RetryAnswer)}, **RETRYING},
 )
 def retry_a_class(
-    id: str,  # noqa: A002
+    id: str,
     asked: RetryRequest,
     office: Books,
     caller: Submitter,
@@ -137,7 +137,7 @@ def retry_a_class(
 
 @routes.patch("/{id}", responses={200: A_CRAWL, **GOING, **TAKING})
 def change_a_crawl(
-    id: str,  # noqa: A002
+    id: str,
     asked: CrawlChange,  # type: ignore[valid-type]  # made from the options
     office: Books,
     caller: Submitter,
@@ -150,7 +150,7 @@ def change_a_crawl(
 
 
 @routes.delete("/{id}", status_code=204, responses=MISSING)
-def delete_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # noqa: A002
+def delete_a_crawl(id: str, office: Books, caller: Submitter) -> Response:
     """End it if need be, and delete everything it has found."""
     office.delete(office.job(caller, id, "crawl"))
     return Response(status_code=204)
@@ -158,7 +158,7 @@ def delete_a_crawl(id: str, office: Books, caller: Submitter) -> Response:  # no
 
 @routes.get("/{id}/deliveries", responses={200: {"model": model_of(DeliveryList)}, **MISSING})
 def list_deliveries(
-    id: str,  # noqa: A002
+    id: str,
     wanted: Annotated[Listing, Query()],
     office: Books,
     caller: Reader,

@@ -58,7 +58,7 @@ class ExportListing(Parameters):
     },
 )
 def download_an_export(
-    id: str,  # noqa: A002 - its name in paths
+    id: str,
     name: str,
     wanted_: Annotated[ExportListing, Query()],
     office: Books,

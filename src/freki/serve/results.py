@@ -59,7 +59,7 @@ CaptureList = list_of(captures.RenderingLine, "CaptureList")
 
 @routes.get("/urls", responses={200: {"model": model_of(UrlList)}, **MISSING})
 def list_urls(
-    id: str,  # noqa: A002
+    id: str,
     wanted: Annotated[UrlListing, Query()],
     office: Books,
     caller: Reader,
@@ -79,7 +79,7 @@ def list_urls(
 
 @routes.get("/errors", responses={200: {"model": model_of(ErrorList)}, **MISSING})
 def list_errors(
-    id: str,  # noqa: A002
+    id: str,
     wanted: Annotated[Listing, Query()],
     office: Books,
     caller: Reader,
@@ -99,7 +99,7 @@ def list_errors(
 
 @routes.get("/pages", responses={200: {"model": model_of(PageList)}, **MISSING})
 def list_pages(
-    id: str,  # noqa: A002
+    id: str,
     wanted: Annotated[PageListing, Query()],
     office: Books,
     caller: Reader,
@@ -118,7 +118,7 @@ def list_pages(
 
 @routes.get("/items", responses={200: {"model": model_of(ItemList)}, **MISSING})
 def list_items(
-    id: str,  # noqa: A002
+    id: str,
     wanted: Annotated[Listing, Query()],
     office: Books,
     caller: Reader,
@@ -135,7 +135,7 @@ def list_items(
 
 @routes.get("/captures", responses={200: {"model": model_of(CaptureList)}, **MISSING})
 def list_captures(
-    id: str,  # noqa: A002
+    id: str,
     wanted: Annotated[Listing, Query()],
     office: Books,
     caller: Reader,
@@ -156,13 +156,13 @@ def list_captures(
     response_class=Response,
     responses={200: {"content": {"image/webp": {}}}, 304: {"description": "Unchanged"}, **MISSING},
 )
-def read_an_image(id: str, name: str, office: Books, caller: Reader) -> Response:  # noqa: A002
+def read_an_image(id: str, name: str, office: Books, caller: Reader) -> Response:
     """A picture, by its digest and format. It never changes, and may be kept for ever."""
     return image(office, office.job(caller, id), name)
 
 
 @routes.get("/pages/{page}", responses={200: {"model": model_of(PageRow)}, **MISSING})
-def read_a_page(id: str, page: int, office: Books, caller: Reader) -> Response:  # noqa: A002
+def read_a_page(id: str, page: int, office: Books, caller: Reader) -> Response:
     """A page with its links."""
     with _page(office, office.job(caller, id), page) as (_, line):
         return json({"id": page, **msgspec.structs.asdict(line)})
@@ -174,7 +174,7 @@ def read_a_page(id: str, page: int, office: Books, caller: Reader) -> Response: 
     responses={200: {"content": {"text/plain": {}, "text/markdown": {}}}, **MISSING},
 )
 def read_contents(
-    id: str,  # noqa: A002
+    id: str,
     page: int,
     form: Literal["body", "text", "markdown", "main"],
     office: Books,

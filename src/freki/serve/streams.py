@@ -135,7 +135,7 @@ class Watch:
     },
 )
 async def stream_events(
-    id: str,  # noqa: A002
+    id: str,
     request: Request,
     office: Books,
     caller: Reader,

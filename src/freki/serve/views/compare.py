@@ -35,7 +35,7 @@ class Side(Struct, frozen=True):
 
 
 @routes.get("/compare")
-def compared(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def compared(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """The earlier and the later one, as they were picked in the gallery."""
     job = office.job(visitor, id)
     picked = request.query_params.getlist("capture")

@@ -33,13 +33,13 @@ _classes: Lately[dict[int, int]] = Lately()
 
 
 @routes.get("")
-def overview(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def overview(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """Progress, outcomes, hosts, and the latest pages."""
     return shown(request, office, visitor, id, "")
 
 
 @routes.post("/act")
-def act(request: Request, id: str, office: Books, visitor: Doer, form: Form) -> Response:  # noqa: A002
+def act(request: Request, id: str, office: Books, visitor: Doer, form: Form) -> Response:
     """Pause, resume, cancel, change the limits, or delete."""
     job = office.job(visitor, id)
     deeds = {"pause": office.pause, "resume": office.resume, "cancel": office.cancel}
@@ -61,7 +61,7 @@ def act(request: Request, id: str, office: Books, visitor: Doer, form: Form) -> 
 
 
 @routes.get("/now")
-def now(id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def now(id: str, office: Books, visitor: Visitor) -> Response:
     """What no event tells: hosts as they are now, and answers by status."""
     hosts, classes = _look(office, office.job(visitor, id))
     return json({"hosts": hosts, "classes": classes})

@@ -56,7 +56,7 @@ class Bar(Struct, frozen=True):
 @routes.get("/pages/{number}")
 def one_page(
     request: Request,
-    id: str,  # noqa: A002
+    id: str,
     number: int,
     office: Books,
     visitor: Visitor,
@@ -80,7 +80,7 @@ def one_page(
 
 
 @routes.get("/explain")
-def explain(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def explain(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """Where a URL was found, what was decided, tried and answered; or that nobody knows it."""
     job = office.job(visitor, id)
     wanted = request.query_params.get("url", "").strip()

@@ -52,7 +52,7 @@ class Tile(Struct, frozen=True):
 
 
 @routes.get("/gallery")
-def gallery(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def gallery(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """A part of the pictures, and where the others begin."""
     job = office.job(visitor, id)
     query = {name: request.query_params.get(name, "").strip() for name in FIELDS}
@@ -72,7 +72,7 @@ def gallery(request: Request, id: str, office: Books, visitor: Visitor) -> Respo
 @routes.get("/gallery/part")
 def part_of_gallery(
     request: Request,
-    id: str,  # noqa: A002
+    id: str,
     office: Books,
     visitor: Visitor,
 ) -> Response:

@@ -35,7 +35,7 @@ class Folder(Struct):
 
 
 @routes.get("/structure")
-def structure(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def structure(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """A tree by path, and how folders are reached from one another."""
     job = office.job(visitor, id)
     with office.results(job) as found:

@@ -35,13 +35,13 @@ _CURSOR = re.compile(CURSOR)
 
 
 @routes.get("/urls")
-def urls(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def urls(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """Everything that was discovered."""
     return _table(request, office, office.job(visitor, id), "urls")
 
 
 @routes.get("/pages")
-def pages(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def pages(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """What was stored."""
     return _table(request, office, office.job(visitor, id), "pages")
 
@@ -49,9 +49,9 @@ def pages(request: Request, id: str, office: Books, visitor: Visitor) -> Respons
 @routes.get("/{what}.{format}")
 def download(
     request: Request,
-    id: str,  # noqa: A002
+    id: str,
     what: str,
-    format: str,  # noqa: A002
+    format: str,
     office: Books,
     visitor: Visitor,
 ) -> Response:

@@ -46,13 +46,13 @@ class Findings(Struct):
 
 
 @routes.get("/wrong")
-def wrong(request: Request, id: str, office: Books, visitor: Visitor) -> Response:  # noqa: A002
+def wrong(request: Request, id: str, office: Books, visitor: Visitor) -> Response:
     """Everything a site's owner would mend."""
     return shown(request, office, visitor, office.job(visitor, id))
 
 
 @routes.post("/retry")
-def retry(request: Request, id: str, office: Books, visitor: Doer, form: Form) -> Response:  # noqa: A002
+def retry(request: Request, id: str, office: Books, visitor: Doer, form: Form) -> Response:
     """Have what failed alike tried again."""
     job = office.job(visitor, id, "crawl")
     try:
