@@ -98,7 +98,8 @@ class LookAgain(Strict):
     """Which pages of a task, and what it was begun with that nobody has any more."""
 
     reason: Annotated[
-        ReasonName | None, Field(description="why there is no picture; any without it")
+        ReasonName | None,
+        Field(description="why there is no picture; any without it", examples=["timeout"]),
     ] = None
     headers: Headers = None
     cookies: Cookies = None
