@@ -11,7 +11,7 @@ from freki.ledger import crawls, site
 from freki.ledger.database import Database
 from freki.ledger.opened import ledger_of
 from freki.ledger.place import Place
-from freki.ledger.site import Family, Folder, Slow, Way
+from freki.ledger.site import Folder, Slow, Twins, Way
 from freki.ledger.store import open_store
 from freki.ledger.terms import Terms
 from freki.messages import (
@@ -112,7 +112,7 @@ def test_the_slowest_pages_come_first_and_redirects_are_none(db: Database) -> No
 
 def test_pages_of_one_body_are_a_family(db: Database) -> None:
     twins = [(4, f"{A}/docs/new/one.html"), (5, f"{A}/blog/one")]
-    assert site.twins(db, 1, 9) == [Family(twins, 2)]
+    assert site.twins(db, 1, 9) == [Twins(twins, 2)]
     assert site.twins(db, 2, 9) == []
 
 

@@ -38,7 +38,7 @@ class Slow(Struct, frozen=True):
     seconds: float
 
 
-class Family(Struct, frozen=True):
+class Twins(Struct, frozen=True):
     """Pages that are the same, byte for byte."""
 
     pages: list[tuple[int, str]]  # the number and address of the first ones
@@ -68,7 +68,7 @@ def slowest(db: Database, crawl: int, limit: int) -> list[Slow]:
     return [Slow(*row) for row in db.execute(SQL["slowest"], (crawl, limit))]
 
 
-def twins(db: Database, crawl: int, limit: int) -> list[Family]:
+def twins(db: Database, crawl: int, limit: int) -> list[Twins]:
     """Pages of one and the same body, the largest families first."""
     counts = dict(db.execute(SQL["twins"], (crawl, limit)).fetchall())
     named: dict[int, list[tuple[int, str]]] = {body: [] for body in counts}
@@ -76,4 +76,4 @@ def twins(db: Database, crawl: int, limit: int) -> list[Family]:
     for body, url, address in db.execute(SQL["pages_of_bodies"], (bodies, crawl)) if counts else ():
         if len(named[body]) < NAMED:
             named[body].append((url, address))
-    return [Family(named[body], count) for body, count in counts.items()]
+    return [Twins(named[body], count) for body, count in counts.items()]

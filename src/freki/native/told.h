@@ -11,7 +11,7 @@ static int holds(struct value value, const char *word) {
   return 0;
 }
 
-/* Could this attribute, spelled otherwise, be a word that matters? */
+/* Is it what it looks like? Else it may be a word that matters, spelled otherwise. */
 static int is_plain(struct value value) {
   for (const char *at = value.at; at < value.end; at++)
     if (*at == '&' || (unsigned char)*at >= 0x80) return 0;

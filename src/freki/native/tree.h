@@ -136,7 +136,7 @@ static void remove_open(struct page *page, int place) {
   page->depth--;
 }
 
-/* "Has an element in scope": `stops` are flags of what ends the search, `also` two more tags. */
+/* "Has an element in scope": `also` and `too` end the search beside the elements that always do. */
 static int is_in_scope(const struct page *page, enum tag tag, enum tag also, enum tag too) {
   if (!page->count[tag]) return 0;
   for (int k = page->depth - 1; k >= 0; k--) {

@@ -6,9 +6,11 @@ changed; to take another shift costs what comes in or goes away there.
 """
 
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from heapq import nlargest
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ def stretches(one: "Image", other: "Image") -> Iterator[Stretch]:
     shifts = _shifts(one, other)
     way = _way(_costs(one, other, shifts), shifts, other.height)
     at = new_at = 0
-    for top, end, shift in _runs(way, shifts, one.height):
-        end = min(end, other.height - shift)  # noqa: PLW2901
+    for top, below, shift in _runs(way, shifts, one.height):
+        end = min(below, other.height - shift)
         if end <= top:
             continue
         if (top, top + shift) != (at, new_at):
@@ -74,13 +76,14 @@ def _shifts(one: "Image", other: "Image") -> list[int]:
     where: dict[bytes, list[int]] = defaultdict(list)
     for at, look in enumerate(_looks(other)):
         where[look].append(at)
-    votes: Counter[int] = Counter()
+    votes: defaultdict[int, float] = defaultdict(float)
     for at, look in enumerate(_looks(one)):
         found = where.get(look, ())
         if len(found) <= _MOST_LIKE_IT and look.strip(b"\x01"):
             for new_at in found:
-                votes[new_at - at] += 1 / len(found)  # type: ignore[assignment]
-    likely = [shift for shift, count in votes.most_common(_MOST_SHIFTS) if count >= _LEAST_VOTES]
+                votes[new_at - at] += 1 / len(found)
+    best = nlargest(_MOST_SHIFTS, votes.items(), key=itemgetter(1))
+    likely = [shift for shift, count in best if count >= _LEAST_VOTES]
     return sorted({0, other.height - one.height, *likely})
 
 

@@ -12,15 +12,14 @@ from freki.ledger.postgres.link import PATIENCE, Line, Server
 # Rows that are fetched at once.
 STRETCH = 100
 
+# Seconds for the next rows of an answer, where somebody waits for it.
+LONGEST_QUESTION = 60.0
+
 READING: Final = """
 SET search_path TO {schema};
 SET default_transaction_read_only TO on;
 SET jit TO off
 """
-
-
-# Seconds for the next rows of an answer, where somebody waits for it.
-LONGEST_QUESTION = 60.0
 
 
 class Reader(Server):

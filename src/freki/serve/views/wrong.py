@@ -41,7 +41,7 @@ class Findings(Struct):
     broken: list[tuple[str, int, str | None]]  # URL, status, a page that links to it
     redirects: list[tuple[str, str]]
     slow: list[site.Slow]
-    twins: list[site.Family]
+    twins: list[site.Twins]
     traps: dict[str, int]
 
 
