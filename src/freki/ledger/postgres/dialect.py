@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from freki.ledger.statements import script, statements
 
 _LITERAL = re.compile(r"('(?:[^']|'')*')")
+# A number of a list in JSON; its place is a literal.
+_NUMBER = re.compile(r"\bjson_extract\(([\w.]+), '\$\[(\d+)\]'\)")
 _MARK = re.compile(r"\?(\d*)|(?<![:\w]):([a-z_]+)")
 
 # What SQLite spells otherwise, outside of literals.
@@ -22,6 +24,7 @@ _SPELLING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, spelling in (
         (r"\bBEGIN IMMEDIATE\b", "BEGIN"),
         (r"\binstr\(", "strpos("),
+        (r"\bCOLLATE BINARY\b", 'COLLATE "C"'),
         (r" (NOT INDEXED|INDEXED BY \w+)", ""),
         (r"\bCROSS JOIN (\w+(?: AS \w+)?) ON\b", r"JOIN \1 ON"),
         (
@@ -67,6 +70,7 @@ def translated(sql: str) -> Statement:
     text = _twins().get(sql, sql)
     if text.startswith("INSERT OR IGNORE"):
         text = text.replace("INSERT OR IGNORE", "INSERT", 1) + " ON CONFLICT DO NOTHING"
+    text = _NUMBER.sub(r"(\1::json ->> \2)::double precision", text)
     pieces = _LITERAL.split(text)
     pieces = [piece.replace("%", "%%") for piece in pieces]
     pieces[::2] = [_respelt(piece, _SPELLING) for piece in pieces[::2]]

@@ -1,6 +1,7 @@
 -- Which rows of a list come first, where it is not the order of discovery: their numbers alone, so that
 -- only those that are shown are read whole. `place` is what is sorted by, what has none comes last;
--- `up` and `down` are the address, where that is what is sorted by, one way or the other.
+-- `up` and `down` are the address, where that is what is sorted by, one way or the other, in the order
+-- of its bytes: a server sorts by the words of its country else.
 
 -- name: pages
 SELECT id, place FROM (
@@ -8,8 +9,8 @@ SELECT id, place FROM (
         coalesce(CASE :sort WHEN 'status' THEN page.status WHEN 'size' THEN page.bytes
             WHEN 'time' THEN json_extract(page.timings, '$[4]')
             WHEN 'depth' THEN url.depth ELSE 0 END * :sign, 1e300) AS place,
-        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END AS up,
-        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END AS down
+        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END COLLATE BINARY AS up,
+        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END COLLATE BINARY AS down
     FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
     WHERE host.crawl = :crawl
       AND (url.reason IN (1, 3) OR url.reason = 2 AND :redirects)
@@ -31,8 +32,8 @@ SELECT id, place FROM (
     SELECT url.id AS id,
         coalesce(CASE :sort WHEN 'status' THEN page.status WHEN 'depth' THEN url.depth ELSE 0 END
             * :sign, 1e300) AS place,
-        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END AS up,
-        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END AS down
+        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END COLLATE BINARY AS up,
+        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END COLLATE BINARY AS down
     FROM page CROSS JOIN url ON url.id = page.url CROSS JOIN host ON host.id = url.host
     WHERE host.crawl = :crawl
       AND (:state IS NULL OR url.state = :state)
@@ -48,8 +49,8 @@ SELECT id, place FROM (
     UNION ALL
     SELECT url.id,
         CASE :sort WHEN 'status' THEN 1e300 WHEN 'depth' THEN url.depth * :sign ELSE 0 END,
-        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END,
-        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END
+        CASE WHEN :sort = 'url' AND :sign > 0 THEN host.origin || url.path ELSE '' END COLLATE BINARY,
+        CASE WHEN :sort = 'url' AND :sign < 0 THEN host.origin || url.path ELSE '' END COLLATE BINARY
     FROM url CROSS JOIN host ON host.id = url.host
     WHERE host.crawl = :crawl AND url.state <> 2 AND :status IS NULL
       AND (:state IS NULL OR url.state = :state)
