@@ -31,6 +31,7 @@ VALUES (:id, :owner, :kind, :crawl, :state, :name, :request, :seeds, :settings, 
 -- name: job_find
 SELECT * FROM job WHERE id = ?;
 
+-- The same as job_find here, in other words: a twin is found by the words of its statement.
 -- name: job_hold
 SELECT job.* FROM job WHERE id = ?;
 
