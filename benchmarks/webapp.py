@@ -24,7 +24,7 @@ from benchmarks.large import broken, large_crawl, url_of
 from benchmarks.report import machine, publish, table
 from benchmarks.service import children, service, site
 from msgspec import Struct
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from freki.fetch.browser.find import find
 
@@ -176,10 +176,10 @@ def gallery(page: Page, crawl: str) -> list[tuple[str, str]]:
     ]
 
 
-def held(tab: object) -> tuple[float, int]:
+def held(tab: CDPSession) -> tuple[float, int]:
     """Megabytes of JavaScript's heap, and nodes, of what is not garbage."""
-    tab.send("HeapProfiler.collectGarbage")  # type: ignore[attr-defined]
-    told = tab.send("Performance.getMetrics")["metrics"]  # type: ignore[attr-defined]
+    tab.send("HeapProfiler.collectGarbage")
+    told = tab.send("Performance.getMetrics")["metrics"]
     numbers = {each["name"]: each["value"] for each in told}
     return numbers["JSHeapUsedSize"] / 2**20, int(numbers["Nodes"])
 

@@ -89,8 +89,8 @@ def _shifts(one: "Image", other: "Image") -> list[int]:
 
 def _looks(image: "Image") -> list[bytes]:
     """Rows by where they become lighter and darker, which compression leaves as it is."""
-    from PIL import ImageChops  # noqa: PLC0415
-    from PIL.Image import Resampling  # noqa: PLC0415
+    from PIL import ImageChops
+    from PIL.Image import Resampling
 
     grey = image.convert("L").resize((_COLUMNS, image.height), Resampling.BOX)
     edges = ImageChops.subtract(grey, ImageChops.offset(grey, 1, 0), 1, 128)
@@ -101,7 +101,7 @@ def _looks(image: "Image") -> list[bytes]:
 
 def _costs(one: "Image", other: "Image", shifts: Sequence[int]) -> list[list[float]]:
     """For each shift, what share of each band is different with it."""
-    from PIL.Image import Resampling  # noqa: PLC0415
+    from PIL.Image import Resampling
 
     width = min(_FINE_COLUMNS, one.width)
     before = one.convert("L").resize((width, one.height), Resampling.BOX)
@@ -110,8 +110,8 @@ def _costs(one: "Image", other: "Image", shifts: Sequence[int]) -> list[list[flo
 
 
 def _costs_of(before: "Image", after: "Image", shift: int) -> list[float]:
-    from PIL import ImageChops  # noqa: PLC0415
-    from PIL.Image import Resampling  # noqa: PLC0415
+    from PIL import ImageChops
+    from PIL.Image import Resampling
 
     bands = -(-before.height // BAND)
     moved = after.crop((0, shift, before.width, shift + bands * BAND))

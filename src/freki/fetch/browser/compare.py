@@ -4,6 +4,7 @@ A banner that pushes everything down did not change everything: rows of one pict
 in the other first, and only what has no partner, or looks different beside it, has changed.
 """
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -75,9 +76,7 @@ def compare(first: bytes, second: bytes) -> Difference:
 
 def marked(second: bytes, difference: Difference) -> bytes:
     """The second picture with what changed in a frame, as PNG."""
-    from io import BytesIO  # noqa: PLC0415
-
-    from PIL import ImageDraw  # noqa: PLC0415 - an extra
+    from PIL import ImageDraw
 
     image = opened(second)
     draw = ImageDraw.Draw(image)
@@ -91,7 +90,7 @@ def marked(second: bytes, difference: Difference) -> bytes:
 
 def _as_wide(one: "Image", other: "Image") -> tuple["Image", "Image"]:
     """Pictures of two widths are compared in the wider one's, on white."""
-    from PIL.Image import new  # noqa: PLC0415
+    from PIL.Image import new
 
     width = max(one.width, other.width)
 
@@ -111,8 +110,8 @@ def _whole(width: int, top: int, end: int) -> list[Box]:
 
 def _changes(one: "Image", other: "Image", top: int, new_top: int, rows: int) -> list[Box]:
     """Where two stretches that belong together look different."""
-    from PIL import ImageChops, ImageFilter  # noqa: PLC0415
-    from PIL.Image import Resampling  # noqa: PLC0415
+    from PIL import ImageChops, ImageFilter
+    from PIL.Image import Resampling
 
     if rows <= 0:
         return []

@@ -60,7 +60,7 @@ def look(data: bytes, widths: tuple[int, ...], webp: int | None = None) -> Sight
 def opened(data: bytes) -> "Image":
     """A decoded image, in RGB."""
     try:
-        from PIL import Image  # noqa: PLC0415 - see the head of this file
+        from PIL import Image
     except ImportError:
         raise BrowserMissing(
             "pictures need Pillow: install it with pip install 'freki[browser]'"
@@ -72,7 +72,7 @@ def opened(data: bytes) -> "Image":
 
 def difference_hash(image: "Image") -> int:
     """64 bits: is each of 8 by 8 patches darker than its right neighbour?"""
-    from PIL.Image import Resampling  # noqa: PLC0415
+    from PIL.Image import Resampling
 
     levels = image.convert("L").resize((9, 8), Resampling.BOX).tobytes()
     bits = 0
@@ -91,7 +91,7 @@ def is_blank(image: "Image") -> bool:
 
 
 def _thumbnail(image: "Image", width: int) -> Picture:
-    from PIL.Image import Resampling  # noqa: PLC0415
+    from PIL.Image import Resampling
 
     shown = image.crop((0, 0, image.width, min(image.height, image.width * _TALLEST)))
     height = max(1, round(shown.height * width / shown.width))
