@@ -121,7 +121,7 @@ MEANINGS = {
         "too many redirects in a row led to it", "--max-redirects is how many"
     ),
     "host_down": Meaning(
-        "its host could not be reached, again and again", "freki retry tries again"
+        "its host could not be reached or had no time, again and again", "freki retry tries again"
     ),
 }
 

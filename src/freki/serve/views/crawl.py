@@ -14,6 +14,7 @@ from freki.serve.problems import Problem
 from freki.serve.views import words
 from freki.serve.views.lately import Lately
 from freki.serve.views.shell import go_to, page
+from freki.serve.views.tables import is_number
 from freki.serve.views.visitors import Doer, Form, Visitor
 
 routes = APIRouter(prefix="/app/crawls/{id}", include_in_schema=False)
@@ -111,7 +112,7 @@ def _host(host: read.HostLine, job: Job) -> Host:
 
 def _state(host: read.HostLine, job: Job) -> str:
     if host.failures:
-        return f"no answer {host.failures} times in a row"
+        return f"out of reach or busy {host.failures} times in a row"
     if not host.waiting:
         return "all asked"
     if job.state != "running":
@@ -123,7 +124,7 @@ def _state(host: read.HostLine, job: Job) -> str:
 def _retried(request: Request) -> int:
     """How many URLs the button was for that led here."""
     text = request.query_params.get("retried", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+    return int(text) if is_number(text) else 0
 
 
 def _shares(status: read.Status) -> list[tuple[str, str, float, float]]:
