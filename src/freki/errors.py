@@ -23,6 +23,12 @@ FrekiError
 └── LeaseLost           our session was taken over; its late commits change nothing
 """
 
+import errno
+from typing import Final
+
+# What a system says where a disk is full, or where its user may take no more of it.
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
 
 class FrekiError(Exception):
     """The root of all errors Freki raises on purpose. Its text is for the user."""

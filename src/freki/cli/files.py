@@ -1,10 +1,9 @@
 """Files that a command writes: whole under their own names, or not at all."""
 
-import errno
 from contextlib import suppress
 from pathlib import Path
 
-from freki.errors import BadInput
+from freki.errors import NO_ROOM, BadInput
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -31,6 +30,6 @@ def make_folder(path: Path) -> None:
 
 
 def _told(path: Path, error: OSError) -> Exception:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in NO_ROOM:
         return error
     return BadInput(f"{path} cannot be written: {error.strerror}; name another place with -o")

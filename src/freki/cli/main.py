@@ -4,7 +4,6 @@ The command's module is imported only when it is asked for, and the help of `fre
 none of them: it answers in a few hundredths of a second.
 """
 
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from freki.cli.exits import Exit, of_error
-from freki.errors import FrekiError
+from freki.errors import NO_ROOM, FrekiError
 from freki.version import __version__
 
 # Name, module with `run(arguments) -> int`, and what it does in one line.
@@ -70,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         return Exit.finished
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in NO_ROOM:
             raise
         _discard_output()
         print("freki: there is no room left where the output goes", file=sys.stderr)

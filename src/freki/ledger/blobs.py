@@ -5,7 +5,6 @@ a blob comes from outside, and to write one twice does no harm. A blob is there,
 the row that names it. What a crash left without a row, `sweep` removes.
 """
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, Protocol
 
-from freki.errors import BadInput, MissingExtra, StoreDamaged, StoreFull, StoreUnreachable
+from freki.errors import NO_ROOM, BadInput, MissingExtra, StoreDamaged, StoreFull, StoreUnreachable
 from freki.ledger.database import Database
 from freki.ledger.statements import statements
 
@@ -149,7 +148,7 @@ def _reaching(place: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_ROOM:
             raise StoreFull(f"{place}: there is no room left; free some, then run the same command "
                             "again") from error  # fmt: skip
         what = error.strerror or str(error) or type(error).__name__

@@ -4,7 +4,6 @@ While it grows, a file has `.part` behind its name, and beside it a note of how 
 is killed goes on from the note: what was written behind it is cut off, so nothing is doubled.
 """
 
-import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import BinaryIO, Protocol
 import msgspec
 from msgspec import Struct
 
-from freki.errors import BadInput, ExportFull, ExportUnwritable, MissingExtra
+from freki.errors import NO_ROOM, BadInput, ExportFull, ExportUnwritable, MissingExtra
 
 SUFFIX = ".part"
 NOTE = ".part.json"
@@ -89,7 +88,7 @@ def writing(where: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_ROOM:
             raise ExportFull(
                 f"{where}: there is no room left; free some, then run the same command again"
             ) from error
