@@ -28,6 +28,7 @@ from benchmarks.servers import Site, served
 from tests.postgres import PostgresServer, running_server
 
 from freki.config import Settings
+from freki.engine.crawl import HOSTS_PER_CLAIM
 from freki.ledger import crawls
 from freki.ledger.opened import ledger_of
 from freki.ledger.place import Place
@@ -255,7 +256,7 @@ def claims(server: PostgresServer, hosts: int) -> list[str]:
                 for host in range(start, min(start + 1000, hosts)) for page in range(3)
             ]  # fmt: skip
             ledger.commit(joined, Batch(0.0, discoveries=found))
-        lines += [claims_of(ledger, joined, size, hosts) for size in (1, 10, 100)]
+        lines += [claims_of(ledger, joined, size, hosts) for size in (1, 10, HOSTS_PER_CLAIM)]
     return lines
 
 

@@ -71,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rates = {each.crawler.name.replace("*", ""): each.rate for each in standings}
             picture = bars(f"Pages per second, {site.package}", rates)
             PAGE.with_name(f"performance-{site.package}.svg").write_text(picture, "utf-8")
-    note = f"Medians of {wanted.rounds} rounds in turn; {machine()}; nginx on the same machine."
+    rounds = "round" if wanted.rounds == 1 else "rounds"
+    note = f"Medians of {wanted.rounds} {rounds} in turn; {machine()}; nginx on the same machine."
     publish("site", "\n\n".join([*sections, note]), write=wanted.write)
 
 
@@ -110,12 +111,13 @@ def row(standing: Standing, ours: Standing) -> list[str]:
     rates = sorted(run.rate for run in runs)
     everything, pages = ours.runs[0].pages, runs[0].pages
     missing, more = len(everything - pages), len(pages - everything)
+    is_whole = missing < len(everything) / 2  # else there is nothing to compare with
     return [
         standing.crawler.name,
         standing.crawler.stores,
         f"{standing.rate:,.0f}",
         f"{rates[0]:,.0f}-{rates[-1]:,.0f}",
-        f"{ours.rate / standing.rate:.1f}x",
+        f"{ours.rate / standing.rate:.1f}x" if is_whole else "",
         f"{median(run.cpu_per_page for run in runs) / 1000:.2f}",
         f"{max(run.cost.memory for run in runs) / 1e6:,.0f} MB",
         f"{-missing:+,d} {more:+,d}" if missing or more else "the same",

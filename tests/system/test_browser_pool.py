@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import signal
+import stat
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -35,8 +36,9 @@ async def one_browser() -> AsyncIterator[tuple[Pool, Stage]]:
 @pytest.fixture
 def own_profiles(tmp_path: Path) -> Path:
     """A folder for the profiles of this test, which whoever browsers run as can get to."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o711)
+    for folder in (tmp_path, *tmp_path.parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            folder.chmod(0o711)
     return tmp_path
 
 

@@ -12,7 +12,9 @@ from freki.steps import Work
 # Hosts a worker holds at once. With the default pause of some seconds between two requests,
 # this many keep 256 connections busy, and cost 8 MB with their claims.
 MAX_HOSTS = 4096
-HOSTS_PER_CLAIM = 256
+
+# More of them in one claim would hold up the commits of all workers for longer.
+HOSTS_PER_CLAIM = 16
 
 # Claims of shared hosts in hand below which more are fetched: a claim takes about a
 # millisecond, in which some ten of these are used up.
