@@ -84,8 +84,11 @@ def _knob(web: Web, name: str) -> list[str]:
 
 
 def start(url: str, store: Path, *options: str, through: Sequence[str | Path] = ()) -> Process:
-    """A crawl as fast as it goes, or with the options given; `through` comes before the command."""
-    usual = ["--quiet", "--delay=0", f"--store={store}"]
+    """A crawl as fast as one worker goes, or with the options given; `through` comes before it.
+
+    A second worker, which joins where there is much to do, has requests of its own under way.
+    """
+    usual = ["--quiet", "--delay=0", "--workers=1", f"--store={store}"]
     return launch("-m", "freki", "crawl", url, *usual, *options, through=through)
 
 
